@@ -1,0 +1,7 @@
+//! What the creator and the watcher share.
+//!
+//! [`ownership`] alone decides whose a Service is; everything else here serves that, or serves reading settings
+//! and speaking to the Kubernetes API.
+
+pub mod exit;
+pub mod labels;

@@ -1,0 +1,3 @@
+//! Starts the creator.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Harness: a real Kubernetes control plane for tests.
