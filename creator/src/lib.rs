@@ -3,5 +3,6 @@
 pub mod address;
 pub mod choices;
 pub mod host;
+pub mod output;
 pub mod resolve;
 pub mod termination;
