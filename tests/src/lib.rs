@@ -1,1 +1,3 @@
 //! Harness: a real Kubernetes control plane for tests.
+
+pub mod proxy;
