@@ -14,7 +14,7 @@ use common::{
 use k8s_openapi::api::core::v1::{Node, Pod};
 
 use crate::{
-    address::NodeAddress,
+    address::{self, Need, NodeAddress},
     identity::{Identity, Source},
     pod::{Network, ObservedPod},
 };
@@ -115,30 +115,51 @@ fn whence(source: &Source) -> &'static str {
 pub struct Facts<'a> {
     api: &'a Api,
     identity: Identity,
-    told_host_ips: Vec<IpAddr>,
-    told_pod_ip: Option<IpAddr>,
+    pod_ip: Option<String>,
     deadline: Deadline,
     pod: Option<ObservedPod>,
-    node_addresses: Option<Vec<NodeAddress>>,
+    known: address::Facts,
 }
 
 impl<'a> Facts<'a> {
-    /// Starts with what settings and token tell.
+    /// Starts with what settings and token tell; no address told is no address known.
     #[must_use]
     pub fn new(
         api: &'a Api,
         identity: Identity,
-        told_host_ips: Vec<IpAddr>,
-        told_pod_ip: Option<IpAddr>,
+        host_ips: Vec<IpAddr>,
+        pod_ip: Option<IpAddr>,
         deadline: Deadline,
     ) -> Self {
-        Self { api, identity, told_host_ips, told_pod_ip, deadline, pod: None, node_addresses: None }
+        let known = address::Facts {
+            node_name: identity.node.clone(),
+            host_ips: Some(host_ips).filter(|ips| !ips.is_empty()),
+            ..address::Facts::default()
+        };
+        Self { api, identity, pod_ip: pod_ip.map(|ip| ip.to_string()), deadline, pod: None, known }
     }
 
     /// The pod's namespace.
     #[must_use]
     pub fn namespace(&self) -> &str {
         &self.identity.namespace
+    }
+
+    /// What is known of the node by now.
+    #[must_use]
+    pub fn known(&self) -> &address::Facts {
+        &self.known
+    }
+
+    /// The pod, where it was read.
+    #[must_use]
+    pub fn known_pod(&self) -> Option<&ObservedPod> {
+        self.pod.as_ref()
+    }
+
+    /// Tells what a template of an address rendered to.
+    pub fn rendered(&mut self, template: String, text: String) {
+        self.known.rendered.insert(template, text);
     }
 
     /// The pod's name and UID.
@@ -158,16 +179,10 @@ impl<'a> Facts<'a> {
     /// # Errors
     /// Where it is not known, and the pod cannot be read or is not scheduled in time.
     pub async fn node_name(&mut self) -> Result<String, FactsError> {
-        match &self.identity.node {
-            Some(node) => Ok(node.clone()),
-            None => Ok(self.pod_with(Late::Node).await?.node.clone().unwrap_or_default()),
+        if self.known.node_name.is_none() {
+            self.pod_with(Late::Node).await?;
         }
-    }
-
-    /// The node's name, where it is known without asking.
-    #[must_use]
-    pub fn known_node_name(&self) -> Option<&str> {
-        self.identity.node.as_deref().or(self.pod.as_ref().and_then(|pod| pod.node.as_deref()))
+        Ok(self.known.node_name.clone().unwrap_or_default())
     }
 
     /// The primary addresses of the pod's node.
@@ -175,19 +190,10 @@ impl<'a> Facts<'a> {
     /// # Errors
     /// Where they are not known, and the pod cannot be read or has none in time.
     pub async fn host_ips(&mut self) -> Result<Vec<IpAddr>, FactsError> {
-        if !self.told_host_ips.is_empty() {
-            return Ok(self.told_host_ips.clone());
+        if self.known.host_ips.is_none() {
+            self.pod_with(Late::HostIps).await?;
         }
-        Ok(self.pod_with(Late::HostIps).await?.host_ips.clone())
-    }
-
-    /// The primary addresses of the pod's node, where they are known without asking.
-    #[must_use]
-    pub fn known_host_ips(&self) -> &[IpAddr] {
-        match &self.pod {
-            Some(pod) if self.told_host_ips.is_empty() => &pod.host_ips,
-            _ => &self.told_host_ips,
-        }
+        Ok(self.known.host_ips.clone().unwrap_or_default())
     }
 
     /// The pod's primary address.
@@ -195,41 +201,23 @@ impl<'a> Facts<'a> {
     /// # Errors
     /// Where it is not known, and the pod cannot be read or has none in time.
     pub async fn pod_ip(&mut self) -> Result<String, FactsError> {
-        if let Some(ip) = self.told_pod_ip {
-            return Ok(ip.to_string());
+        if self.pod_ip.is_none() {
+            self.pod_with(Late::PodIp).await?;
         }
-        Ok(self.pod_with(Late::PodIp).await?.pod_ip.clone().unwrap_or_default())
+        Ok(self.pod_ip.clone().unwrap_or_default())
     }
 
-    /// The addresses that the pod's Node lists.
+    /// Learns what the choice of an address needs; what a template renders to is the caller's to tell.
     ///
     /// # Errors
-    /// Where the Node cannot be read.
-    pub async fn node_addresses(&mut self) -> Result<Vec<NodeAddress>, FactsError> {
-        if let Some(addresses) = &self.node_addresses {
-            return Ok(addresses.clone());
+    /// Where the pod or the Node cannot be read, or does not tell in time.
+    pub async fn supply(&mut self, need: &Need) -> Result<(), FactsError> {
+        match need {
+            Need::NodeName => self.node_name().await.map(drop),
+            Need::HostIps => self.host_ips().await.map(drop),
+            Need::NodeAddresses => self.read_node().await,
+            Need::Rendered(_) => Ok(()),
         }
-        let name = self.node_name().await?;
-        let call = Call::get(Resource::Nodes, "", &name);
-        let node: Node = self.api.read(&call, self.deadline).await?.ok_or(FactsError::NoNode(name))?;
-        let addresses = node.status.and_then(|status| status.addresses).unwrap_or_default();
-        let addresses: Vec<_> = addresses
-            .into_iter()
-            .map(|address| NodeAddress { kind: address.type_, address: address.address })
-            .collect();
-        Ok(self.node_addresses.insert(addresses).clone())
-    }
-
-    /// The addresses that the pod's Node lists, where they were read.
-    #[must_use]
-    pub fn known_node_addresses(&self) -> Option<&[NodeAddress]> {
-        self.node_addresses.as_deref()
-    }
-
-    /// The pod, where it was read.
-    #[must_use]
-    pub fn known_pod(&self) -> Option<&ObservedPod> {
-        self.pod.as_ref()
     }
 
     /// The pod as the API shows it.
@@ -241,20 +229,41 @@ impl<'a> Facts<'a> {
             Some(pod) => pod,
             None => self.read_pod().await?,
         };
-        Ok(self.pod.insert(pod))
+        Ok(self.learn(pod))
     }
 
-    async fn pod_with(&mut self, field: Late) -> Result<&ObservedPod, FactsError> {
+    async fn pod_with(&mut self, field: Late) -> Result<(), FactsError> {
         let mut patience = Patience::until(self.deadline);
-        let mut pod = self.pod().await?.clone();
-        while !field.is_set(&pod) {
+        let mut set = field.is_set(self.pod().await?);
+        while !set {
             if let Err(TimeIsUp) = patience.pause(None).await {
                 let Identity { namespace, pod, .. } = self.identity.clone();
                 return Err(FactsError::Unset { namespace, pod, field });
             }
-            pod = self.read_pod().await?;
+            let pod = self.read_pod().await?;
+            set = field.is_set(self.learn(pod));
         }
-        Ok(self.pod.insert(pod))
+        Ok(())
+    }
+
+    /// What was told by the settings stays; the pod fills the gaps.
+    fn learn(&mut self, pod: ObservedPod) -> &ObservedPod {
+        let known = &mut self.known;
+        known.node_name = known.node_name.take().or_else(|| pod.node.clone());
+        known.host_ips = known.host_ips.take().or_else(|| Some(pod.host_ips.clone()).filter(|ips| !ips.is_empty()));
+        self.pod_ip = self.pod_ip.take().or_else(|| pod.pod_ip.clone());
+        self.pod.insert(pod)
+    }
+
+    async fn read_node(&mut self) -> Result<(), FactsError> {
+        let name = self.node_name().await?;
+        let call = Call::get(Resource::Nodes, "", &name);
+        let node: Node = self.api.read(&call, self.deadline).await?.ok_or(FactsError::NoNode(name))?;
+        let addresses = node.status.and_then(|status| status.addresses).unwrap_or_default();
+        let addresses =
+            addresses.into_iter().map(|address| NodeAddress { kind: address.type_, address: address.address });
+        self.known.node_addresses = Some(addresses.collect());
+        Ok(())
     }
 
     async fn read_pod(&self) -> Result<ObservedPod, FactsError> {

@@ -2,7 +2,16 @@
 
 pub mod address;
 pub mod choices;
+pub mod effect;
+pub mod ensure;
+pub mod ensure_error;
+pub mod facts;
 pub mod host;
+pub mod identity;
+pub mod judge;
+pub mod label;
 pub mod output;
+pub mod pod;
+pub mod ports;
 pub mod resolve;
 pub mod termination;

@@ -1,8 +1,8 @@
 //! What was allocated to the pod.
 
-use std::{fmt, num::NonZeroU16};
+use std::num::NonZeroU16;
 
-use crate::host::Host;
+use crate::{host::Host, ports::Protocol};
 
 /// What was allocated to one pod: all that an output file can tell.
 ///
@@ -48,28 +48,6 @@ pub struct AllocatedPort {
     pub protocol: Protocol,
     /// The pod's port that `targetPort` means; `None` where it is a name that no container of the pod has.
     pub target: Option<NonZeroU16>,
-}
-
-/// The transport of a port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Protocol {
-    /// TCP, Kubernetes' default.
-    #[default]
-    Tcp,
-    /// UDP
-    Udp,
-    /// SCTP
-    Sctp,
-}
-
-impl fmt::Display for Protocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Tcp => "TCP",
-            Self::Udp => "UDP",
-            Self::Sctp => "SCTP",
-        })
-    }
 }
 
 /// What a port without a name is called in the files. No other port can be called so: it is the only one.
