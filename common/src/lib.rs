@@ -5,3 +5,5 @@
 
 pub mod exit;
 pub mod labels;
+pub mod logging;
+pub mod settings;
