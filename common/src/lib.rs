@@ -6,4 +6,6 @@
 pub mod api;
 pub mod exit;
 pub mod labels;
+pub mod logging;
 pub mod ownership;
+pub mod settings;

@@ -70,7 +70,9 @@ pub enum IdentityError {
         actual: String,
     },
     /// The option `pod-uid` contradicts the token.
-    #[error("pod-uid is set to {set}, but the service account token says that pod {pod} has UID {actual}: leave pod-uid out")]
+    #[error(
+        "pod-uid is set to {set}, but the service account token says that pod {pod} has UID {actual}: leave pod-uid out"
+    )]
     OtherUid {
         /// The option's value.
         set: String,
@@ -166,18 +168,84 @@ mod tests {
         let long = "a".repeat(200);
         let long_claims = claims(Some(&long));
         let table = [
-            ("token", none, Some(&bound), Some("node-1.example"), found("shop", "app-0", Some("token-uid"), Some("node-1"), Source::Token)),
-            ("token, long name", none, Some(&long_claims), Some(&long[..63]), found("shop", &long, Some("token-uid"), Some("node-1"), Source::Token)),
-            ("option beside a token of the same pod", pod("app-0"), Some(&bound), None, found("shop", "app-0", Some("token-uid"), Some("node-1"), Source::Option)),
-            ("option, the token is another pod's", pod("app-1"), Some(&bound), None, found("shop", "app-1", None, None, Source::Option)),
-            ("option in another namespace than the token's", Told { namespace: Some("other"), ..pod("app-0") }, Some(&bound), None, found("other", "app-0", None, None, Source::Option)),
-            ("HOSTNAME, unbound token", none, Some(&unbound), Some("app-0"), found("shop", "app-0", None, None, Source::Hostname)),
+            (
+                "token",
+                none,
+                Some(&bound),
+                Some("node-1.example"),
+                found("shop", "app-0", Some("token-uid"), Some("node-1"), Source::Token),
+            ),
+            (
+                "token, long name",
+                none,
+                Some(&long_claims),
+                Some(&long[..63]),
+                found("shop", &long, Some("token-uid"), Some("node-1"), Source::Token),
+            ),
+            (
+                "option beside a token of the same pod",
+                pod("app-0"),
+                Some(&bound),
+                None,
+                found("shop", "app-0", Some("token-uid"), Some("node-1"), Source::Option),
+            ),
+            (
+                "option, the token is another pod's",
+                pod("app-1"),
+                Some(&bound),
+                None,
+                found("shop", "app-1", None, None, Source::Option),
+            ),
+            (
+                "option in another namespace than the token's",
+                Told { namespace: Some("other"), ..pod("app-0") },
+                Some(&bound),
+                None,
+                found("other", "app-0", None, None, Source::Option),
+            ),
+            (
+                "HOSTNAME, unbound token",
+                none,
+                Some(&unbound),
+                Some("app-0"),
+                found("shop", "app-0", None, None, Source::Hostname),
+            ),
             ("HOSTNAME, no token", none, None, Some("app-0"), found("default", "app-0", None, None, Source::Hostname)),
-            ("HOSTNAME with a namespace that is set", Told { namespace: Some("other"), ..none }, Some(&unbound), Some("app-0"), found("other", "app-0", None, None, Source::Hostname)),
-            ("all told", Told { pod: Some("p"), uid: Some("u"), node: Some("n"), namespace: Some("ns") }, None, Some("h"), found("ns", "p", Some("u"), Some("n"), Source::Option)),
-            ("the node told wins over the token's", Told { node: Some("node-2"), ..none }, Some(&bound), None, found("shop", "app-0", Some("token-uid"), Some("node-2"), Source::Token)),
-            ("the UID told is the token's", Told { uid: Some("token-uid"), ..none }, Some(&bound), None, found("shop", "app-0", Some("token-uid"), Some("node-1"), Source::Token)),
-            ("62 characters are whole", none, None, Some(&long[..62]), found("default", &long[..62], None, None, Source::Hostname)),
+            (
+                "HOSTNAME with a namespace that is set",
+                Told { namespace: Some("other"), ..none },
+                Some(&unbound),
+                Some("app-0"),
+                found("other", "app-0", None, None, Source::Hostname),
+            ),
+            (
+                "all told",
+                Told { pod: Some("p"), uid: Some("u"), node: Some("n"), namespace: Some("ns") },
+                None,
+                Some("h"),
+                found("ns", "p", Some("u"), Some("n"), Source::Option),
+            ),
+            (
+                "the node told wins over the token's",
+                Told { node: Some("node-2"), ..none },
+                Some(&bound),
+                None,
+                found("shop", "app-0", Some("token-uid"), Some("node-2"), Source::Token),
+            ),
+            (
+                "the UID told is the token's",
+                Told { uid: Some("token-uid"), ..none },
+                Some(&bound),
+                None,
+                found("shop", "app-0", Some("token-uid"), Some("node-1"), Source::Token),
+            ),
+            (
+                "62 characters are whole",
+                none,
+                None,
+                Some(&long[..62]),
+                found("default", &long[..62], None, None, Source::Hostname),
+            ),
         ];
         for (case, told, claims, hostname, expected) in table {
             assert_eq!(identify(told, claims, hostname, "default"), Ok(expected), "{case}");
@@ -193,8 +261,20 @@ mod tests {
             ("nothing", none, None, None, IdentityError::Nothing),
             ("an empty HOSTNAME", none, None, Some(""), IdentityError::Nothing),
             ("a cut HOSTNAME", none, None, Some(cut.as_str()), IdentityError::CutHostname(cut.clone())),
-            ("another namespace", Told { namespace: Some("other"), ..none }, Some(&bound), None, IdentityError::OtherNamespace { set: "other".into(), pod: "app-0".into(), actual: "shop".into() }),
-            ("another UID", Told { uid: Some("x"), ..none }, Some(&bound), None, IdentityError::OtherUid { set: "x".into(), pod: "app-0".into(), actual: "token-uid".into() }),
+            (
+                "another namespace",
+                Told { namespace: Some("other"), ..none },
+                Some(&bound),
+                None,
+                IdentityError::OtherNamespace { set: "other".into(), pod: "app-0".into(), actual: "shop".into() },
+            ),
+            (
+                "another UID",
+                Told { uid: Some("x"), ..none },
+                Some(&bound),
+                None,
+                IdentityError::OtherUid { set: "x".into(), pod: "app-0".into(), actual: "token-uid".into() },
+            ),
         ];
         for (case, told, claims, hostname, expected) in table {
             assert_eq!(identify(told, claims, hostname, "default"), Err(expected), "{case}");

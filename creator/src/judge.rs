@@ -84,7 +84,10 @@ impl fmt::Display for Whose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OtherPod { name } => {
-                write!(f, "it belongs to pod {name}; use {{{{.PodName}}}} in the template's metadata.name, so that each pod gets its own")
+                write!(
+                    f,
+                    "it belongs to pod {name}; use {{{{.PodName}}}} in the template's metadata.name, so that each pod gets its own"
+                )
             }
             Self::Unclear(doubt) => write!(f, "nobody can tell whose it is: {doubt}; delete it if nobody needs it"),
             Self::Foreign => f.write_str(
@@ -175,19 +178,64 @@ mod tests {
         let same = json!({});
         let labelled = json!({"labels": {"creator": "ipf-dynamic-nodeport-service-creator"}});
         let table = [
-            ("mine, as wanted", annotated("mine"), same.clone(), Verdict::Adopt(given(&service(&same, &same)).unwrap())),
-            ("mine, other selector", annotated("mine"), json!({"selector": {"ipfPodName": "app-1"}}), outdated("the selector differs")),
+            (
+                "mine, as wanted",
+                annotated("mine"),
+                same.clone(),
+                Verdict::Adopt(given(&service(&same, &same)).unwrap()),
+            ),
+            (
+                "mine, other selector",
+                annotated("mine"),
+                json!({"selector": {"ipfPodName": "app-1"}}),
+                outdated("the selector differs"),
+            ),
             ("mine, selector gone", annotated("mine"), json!({"selector": null}), outdated("the selector differs")),
-            ("mine, other port", annotated("mine"), json!({"ports": [{"name": "akka-artery", "port": 1, "nodePort": 30001}]}), outdated("port akka-artery differs")),
-            ("mine, without node port", annotated("mine"), json!({"type": "ClusterIP", "ports": [{"name": "akka-artery", "port": 55001, "targetPort": 55001}]}), outdated("port akka-artery has no node port")),
-            ("mine, being deleted", with(annotated("mine"), "deletionTimestamp", json!(TIME)), same.clone(), Verdict::Wait),
-            ("an earlier pod's", annotated("other"), same.clone(), Verdict::Replace(Obsolete::EarlierPod { uid: "other".into() })),
-            ("an earlier pod's, being deleted", with(annotated("other"), "deletionTimestamp", json!(TIME)), same.clone(), Verdict::Wait),
+            (
+                "mine, other port",
+                annotated("mine"),
+                json!({"ports": [{"name": "akka-artery", "port": 1, "nodePort": 30001}]}),
+                outdated("port akka-artery differs"),
+            ),
+            (
+                "mine, without node port",
+                annotated("mine"),
+                json!({"type": "ClusterIP", "ports": [{"name": "akka-artery", "port": 55001, "targetPort": 55001}]}),
+                outdated("port akka-artery has no node port"),
+            ),
+            (
+                "mine, being deleted",
+                with(annotated("mine"), "deletionTimestamp", json!(TIME)),
+                same.clone(),
+                Verdict::Wait,
+            ),
+            (
+                "an earlier pod's",
+                annotated("other"),
+                same.clone(),
+                Verdict::Replace(Obsolete::EarlierPod { uid: "other".into() }),
+            ),
+            (
+                "an earlier pod's, being deleted",
+                with(annotated("other"), "deletionTimestamp", json!(TIME)),
+                same.clone(),
+                Verdict::Wait,
+            ),
             ("the original tool's", labelled.clone(), same.clone(), Verdict::Replace(Obsolete::OriginalTool)),
-            ("another pod's", json!({"annotations": {"ipf-dynamic-nodeport-service/pod-name": "app-1", "ipf-dynamic-nodeport-service/pod-uid": "x"}}), same.clone(), Verdict::Refuse(Whose::OtherPod { name: "app-1".into() })),
+            (
+                "another pod's",
+                json!({"annotations": {"ipf-dynamic-nodeport-service/pod-name": "app-1", "ipf-dynamic-nodeport-service/pod-uid": "x"}}),
+                same.clone(),
+                Verdict::Refuse(Whose::OtherPod { name: "app-1".into() }),
+            ),
             ("a user's", json!({}), same.clone(), Verdict::Refuse(Whose::Foreign)),
             ("a user's, being deleted", json!({"deletionTimestamp": TIME}), same.clone(), Verdict::Wait),
-            ("labelled by hand", labelled, json!({"selector": {"app": "x"}}), Verdict::Refuse(Whose::Unclear(Doubt::OnlyLabelled))),
+            (
+                "labelled by hand",
+                labelled,
+                json!({"selector": {"app": "x"}}),
+                Verdict::Refuse(Whose::Unclear(Doubt::OnlyLabelled)),
+            ),
         ];
         for (case, metadata, spec, expected) in table {
             assert_eq!(judge(&service(&metadata, &spec), wanted), expected, "{case}");

@@ -14,4 +14,6 @@ pub mod output;
 pub mod pod;
 pub mod ports;
 pub mod resolve;
+pub mod settings;
+pub mod source;
 pub mod termination;

@@ -1,0 +1,60 @@
+//! `--print-config`: every option as a config.yaml that sets the same, with each value's origin as a comment.
+
+use std::fmt::Write;
+
+use clap::ArgMatches;
+
+use super::option::{Arity, ProgramOption};
+use super::origin::Origin;
+
+/// The settings in force.
+pub(super) fn settings(program: &str, matches: &ArgMatches, origins: &[(ProgramOption, Origin)]) -> String {
+    let lines: Vec<_> = origins.iter().map(|(option, origin)| (setting(matches, option), origin)).collect();
+    let width = lines.iter().map(|(setting, _)| setting.chars().count()).max().unwrap_or_default();
+    let mut page = format!("# {program}: the value of each option, and where it comes from\n");
+    for (setting, origin) in lines {
+        // `write!` to a String cannot fail.
+        let _ = writeln!(page, "{setting:width$}  # {}", one_line(&origin.to_string()));
+    }
+    page
+}
+
+fn setting(matches: &ArgMatches, option: &ProgramOption) -> String {
+    let values = matches.get_raw(&option.id).into_iter().flatten().map(|value| quote(&value.to_string_lossy()));
+    let values: Vec<_> = values.collect();
+    match (values.as_slice(), option.arity) {
+        ([], _) => format!("{}:", option.key),
+        ([value], _) => format!("{}: {value}", option.key),
+        (values, Arity::One | Arity::Many) => format!("{}: [{}]", option.key, values.join(", ")),
+    }
+}
+
+/// The text as YAML: plain where nobody could take it for anything else.
+fn quote(text: &str) -> String {
+    let plain = |character: char| character.is_ascii_alphanumeric() || "/._-".contains(character);
+    let starts_plain = text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '/');
+    if starts_plain && text.chars().all(plain) && !text.eq_ignore_ascii_case("null") {
+        return text.to_owned();
+    }
+    let mut quoted = String::from('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            _ if is_unprintable(character) => {
+                let _ = write!(quoted, "\\U{:08x}", u32::from(character));
+            }
+            _ => quoted.push(character),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// What YAML 1.2 (section 5.1) wants escaped, or takes for the end of a line.
+fn is_unprintable(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+}
+
+fn one_line(text: &str) -> String {
+    text.chars().map(|character| if is_unprintable(character) { '?' } else { character }).collect()
+}
