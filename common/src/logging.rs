@@ -24,20 +24,25 @@ pub struct LogOptions {
 
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[allow(missing_docs, reason = "the names say it, and clap would print documentation as help")]
 pub enum LogFormat {
+    /// For people.
     Text,
+    /// One JSON object a line.
     Json,
 }
 
 /// The least important messages that are logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[allow(missing_docs, reason = "the names say it, and clap would print documentation as help")]
 pub enum LogLevel {
+    /// What made the program fail.
     Error,
+    /// What may go wrong later.
     Warn,
+    /// What the program did.
     Info,
+    /// How it did it, and what the libraries say.
     Debug,
+    /// Every step.
     Trace,
 }
 

@@ -155,7 +155,7 @@ pub fn command<T: Parser>() -> Command {
 pub fn load<T: Parser>(sources: &Sources) -> Result<Loaded<T>, LoadError> {
     let command = command::<T>();
     let options = option::all(&command);
-    let given = match option::with_names_in_help(command.clone(), &options).try_get_matches_from(&sources.arguments) {
+    let given = match option::with_names_in_help(command.clone()).try_get_matches_from(&sources.arguments) {
         Ok(given) => given,
         Err(answer) if !answer.use_stderr() => return Ok(Loaded::Print(answer.to_string())),
         Err(error) => return Err(LoadError::CommandLine(error)),

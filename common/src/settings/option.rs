@@ -63,11 +63,12 @@ pub(super) fn is_flag_only(key: &str) -> bool {
 }
 
 /// The command with each option's variable and key in its help.
-pub(super) fn with_names_in_help(command: Command, options: &[ProgramOption]) -> Command {
-    options.iter().fold(command, |command, option| {
-        command.mut_arg(option.id.as_str(), |argument| {
+pub(super) fn with_names_in_help(command: Command) -> Command {
+    command.mut_args(|argument| match of_argument(&argument) {
+        Some(option) => {
             let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
-            argument.help(format!("{help} [env: {}] [key: {}]", option.environment_name(), option.key))
-        })
+            argument.help(format!("{help}\n[env: {}] [key: {}]", option.environment_name(), option.key))
+        }
+        None => argument,
     })
 }

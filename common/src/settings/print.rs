@@ -4,28 +4,29 @@ use std::fmt::Write;
 
 use clap::ArgMatches;
 
-use super::option::{Arity, ProgramOption};
+use super::option::ProgramOption;
 use super::origin::Origin;
 
 /// The settings in force.
 pub(super) fn settings(program: &str, matches: &ArgMatches, origins: &[(ProgramOption, Origin)]) -> String {
-    let lines: Vec<_> = origins.iter().map(|(option, origin)| (setting(matches, option), origin)).collect();
+    let lines: Vec<_> = origins.iter().map(|(option, origin)| line(matches, option, origin)).collect();
     let width = lines.iter().map(|(setting, _)| setting.chars().count()).max().unwrap_or_default();
     let mut page = format!("# {program}: the value of each option, and where it comes from\n");
-    for (setting, origin) in lines {
-        // `write!` to a String cannot fail.
-        let _ = writeln!(page, "{setting:width$}  # {}", one_line(&origin.to_string()));
+    for (setting, comment) in lines {
+        // Writing to a String cannot fail.
+        let _ = writeln!(page, "{setting:width$}  # {comment}");
     }
     page
 }
 
-fn setting(matches: &ArgMatches, option: &ProgramOption) -> String {
+/// The option as a line of config.yaml, and its comment.
+fn line(matches: &ArgMatches, option: &ProgramOption, origin: &Origin) -> (String, String) {
     let values = matches.get_raw(&option.id).into_iter().flatten().map(|value| quote(&value.to_string_lossy()));
-    let values: Vec<_> = values.collect();
-    match (values.as_slice(), option.arity) {
-        ([], _) => format!("{}:", option.key),
-        ([value], _) => format!("{}: {value}", option.key),
-        (values, Arity::One | Arity::Many) => format!("{}: [{}]", option.key, values.join(", ")),
+    let key = &option.key;
+    match values.collect::<Vec<_>>().as_slice() {
+        [] => (format!("{key}:"), "not set".to_owned()),
+        [value] => (format!("{key}: {value}"), one_line(&origin.to_string())),
+        values => (format!("{key}: [{}]", values.join(", ")), one_line(&origin.to_string())),
     }
 }
 
