@@ -1,6 +1,7 @@
 //! The port: who may connect, and how that goes wrong.
 
 use std::{
+    collections::VecDeque,
     io,
     net::{Ipv4Addr, SocketAddr},
 };
@@ -46,8 +47,25 @@ impl Port {
     }
 
     /// Starts to listen.
-    pub(super) fn listen(&self) -> io::Result<TcpListener> {
-        bind(self.address)?.listen(BACKLOG)
+    fn listen(&self) -> io::Result<Listener> {
+        let socket = bind(self.address)?.listen(BACKLOG)?.into_std()?;
+        Ok(Listener { now: socket.try_clone()?, events: TcpListener::from_std(socket)? })
+    }
+}
+
+/// One listening socket, twice: tokio's side only knows of clients that its event loop has told it of.
+struct Listener {
+    events: TcpListener,
+    now: std::net::TcpListener,
+}
+
+impl Listener {
+    /// Who has connected and was not accepted yet.
+    fn backlog(&self) -> impl Iterator<Item = TcpStream> {
+        self.now.incoming().map_while(Result::ok).filter_map(|stream| {
+            stream.set_nonblocking(true).ok()?;
+            TcpStream::from_std(stream).ok()
+        })
     }
 }
 
@@ -62,8 +80,10 @@ fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
 /// The port and who may connect to it now.
 pub(super) struct Door {
     port: Port,
-    listener: Option<TcpListener>,
+    listener: Option<Listener>,
     mode: NewConnections,
+    /// Connections to serve that had come before the mode changed.
+    waiting: VecDeque<TcpStream>,
     /// Connections that nobody speaks to; kept, for closing them would be a FIN.
     black_hole: Vec<TcpStream>,
 }
@@ -71,11 +91,16 @@ pub(super) struct Door {
 impl Door {
     pub(super) fn open(port: Port) -> io::Result<Self> {
         let listener = Some(port.listen()?);
-        Ok(Self { port, listener, mode: NewConnections::Serve, black_hole: Vec::new() })
+        Ok(Self { port, listener, mode: NewConnections::Serve, waiting: VecDeque::new(), black_hole: Vec::new() })
     }
 
-    /// Changes who may connect. When it returns, the port is closed or open.
+    /// Changes who may connect. When it returns, the port is closed or open; who had connected before is treated as
+    /// was said before.
     pub(super) fn set(&mut self, mode: NewConnections) -> io::Result<()> {
+        for stream in self.listener.iter().flat_map(Listener::backlog).collect::<Vec<_>>() {
+            let waiting = self.admit(stream);
+            self.waiting.extend(waiting);
+        }
         self.mode = mode;
         if mode == NewConnections::Refuse {
             self.listener = None;
@@ -88,17 +113,28 @@ impl Door {
     /// The next connection that is to be served. Safe to drop at any point: none is lost.
     pub(super) async fn next(&mut self) -> TcpStream {
         loop {
+            if let Some(stream) = self.waiting.pop_front() {
+                return stream;
+            }
             let Some(listener) = &self.listener else { return std::future::pending().await };
             // An accept that fails concerns a client that has already gone.
-            let Ok((stream, _)) = listener.accept().await else { continue };
-            match self.mode {
-                NewConnections::Serve => return stream,
-                NewConnections::CutHandshake => {
-                    tokio::spawn(cut_at_first_bytes(stream));
-                }
-                NewConnections::Refuse | NewConnections::BlackHole => self.black_hole.push(stream),
+            let Ok((stream, _)) = listener.events.accept().await else { continue };
+            if let Some(stream) = self.admit(stream) {
+                return stream;
             }
         }
+    }
+
+    /// The connection, if it is to be served.
+    fn admit(&mut self, stream: TcpStream) -> Option<TcpStream> {
+        match self.mode {
+            NewConnections::Serve => return Some(stream),
+            NewConnections::CutHandshake => {
+                tokio::spawn(cut_at_first_bytes(stream));
+            }
+            NewConnections::Refuse | NewConnections::BlackHole => self.black_hole.push(stream),
+        }
+        None
     }
 }
 
