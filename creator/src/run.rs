@@ -1,43 +1,13 @@
-//! One run from start to end: the order of the steps, and what is done at once.
+//! The process: how a run starts, and how it ends on success, failure and SIGTERM.
 
-use std::{error::Error as _, num::NonZeroU16};
-
-use common::{
-    api::{
-        client::{Api, chain},
-        connect::{Connection, connect},
-        retry::Deadline,
-    },
-    exit::Exit,
-    logging,
-    ownership::PodRef,
-};
+use common::{api::client::chain, exit::Exit, logging};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
-    address::{self, Advertised, Need},
-    effect::Effect,
-    ensure::{Task, ensure},
-    ensure_error::EnsureError,
+    create::create,
     error::Error,
-    facts::Facts,
-    host::Host,
-    identity::{Told, identify},
-    judge::Wanted,
-    label::label,
-    output::{self, AllocatedPort, Allocation, render::Renderers, write},
-    place::Source,
-    ports::{GivenPort, WantedPort},
-    preview::preview,
-    rejection::Rejection,
-    resolve::Lookup,
-    selector,
-    service::{self, ServicePlan},
-    settings::{Settings, SettingsError, TemplateSource},
-    source, termination,
-    template::Template,
-    values::{Field, Needs, Values},
-    yaml::Node,
+    settings::{Settings, SettingsError},
+    termination,
 };
 
 /// Runs the creator; ends at once on SIGTERM. What went wrong is logged, and left as the termination message.
@@ -60,7 +30,7 @@ pub fn run(settings: &Settings) -> Exit {
 /// Ends a run that never began, because its settings are wrong.
 #[must_use]
 pub fn refuse(error: &SettingsError) -> Exit {
-    let message = error.to_string();
+    let message = chain(error);
     eprintln!("error: {message}");
     termination::report(termination::DEFAULT_PATH.as_ref(), &message);
     Exit::Usage
@@ -70,4 +40,25 @@ fn fail(settings: &Settings, exit: Exit, message: &str) -> Exit {
     tracing::error!(exit = exit as u8, "{message}");
     termination::report(&settings.termination_message_path, message);
     exit
+}
+
+async fn until_terminated(settings: &Settings) -> Result<Exit, Error> {
+    let terminated = async {
+        // As PID 1 a program without a handler would ignore the signal.
+        match signal(SignalKind::terminate()) {
+            Ok(mut terminate) => terminate.recv().await.map(drop),
+            Err(error) => {
+                tracing::warn!(%error, "SIGTERM will not be noticed");
+                std::future::pending().await
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        _ = terminated => {
+            tracing::warn!("ended by SIGTERM");
+            Ok(Exit::Terminated)
+        }
+        done = create(settings) => done.map(|()| Exit::Done),
+    }
 }

@@ -6,6 +6,7 @@ pub mod allocation;
 pub mod env;
 pub mod hocon;
 pub mod json;
+pub mod render;
 pub mod write;
 mod write_error;
 
