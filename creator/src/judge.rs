@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, fmt};
 use common::ownership::{self, Doubt, PodRef, Relation};
 use k8s_openapi::api::core::v1::Service;
 
-use crate::ports::{GivenPort, WantedPort, difference, given};
+use crate::{
+    ports::{GivenPort, difference, given},
+    service::Port,
+};
 
 /// What an existing Service is compared with.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +18,7 @@ pub struct Wanted<'a> {
     /// The template's selector.
     pub selector: &'a BTreeMap<String, String>,
     /// The template's ports.
-    pub ports: &'a [WantedPort],
+    pub ports: &'a [Port],
 }
 
 /// What to do about an existing Service.
@@ -131,7 +134,7 @@ fn adoptable(service: &Service, wanted: Wanted<'_>) -> Result<Vec<GivenPort>, St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::{Protocol, Target};
+    use crate::service::{Protocol, TargetPort};
     use serde_json::{Value, json};
 
     const TIME: &str = "2026-01-01T00:00:00Z";
@@ -166,11 +169,11 @@ mod tests {
     fn the_verdict_on_every_state() {
         let pod = PodRef { name: "app-0".into(), uid: "mine".into() };
         let selector = BTreeMap::from([("ipfPodName".into(), "app-0".into())]);
-        let ports = [WantedPort {
+        let ports = [Port {
             name: Some("akka-artery".into()),
             port: 55001,
-            protocol: Protocol::Tcp,
-            target: Target::Number(55001),
+            protocol: Protocol::TCP,
+            target_port: TargetPort::Number(55001),
             node_port: None,
         }];
         let wanted = Wanted { pod: &pod, selector: &selector, ports: &ports };

@@ -13,9 +13,9 @@ use crate::{
     facts::Facts,
     output::{AllocatedPort, hocon::Akka, render::Renderers},
     place::Source,
-    ports::{GivenPort, Target, WantedPort},
+    ports::GivenPort,
     selector,
-    service::{self, AkkaPorts, PodIdentity, ServicePlan},
+    service::{self, AkkaPorts, PodIdentity, Port, ServicePlan, TargetPort},
     settings::{Settings, TemplateSource},
     source,
     template::Template,
@@ -42,7 +42,7 @@ impl Planned {
     /// The allocated ports, in the template's order, whatever order the API keeps.
     #[must_use]
     pub fn allocated(&self, given: &[GivenPort]) -> Vec<AllocatedPort> {
-        let node_port = |wanted: &WantedPort| {
+        let node_port = |wanted: &Port| {
             let found = given.iter().find(|given| given.name == wanted.name && given.protocol == wanted.protocol);
             found.map(|given| given.node_port)
         };
@@ -55,7 +55,7 @@ impl Planned {
         self.ports(|_| Some(NonZeroU16::MIN))
     }
 
-    fn ports(&self, node_port: impl Fn(&WantedPort) -> Option<NonZeroU16>) -> Vec<AllocatedPort> {
+    fn ports(&self, node_port: impl Fn(&Port) -> Option<NonZeroU16>) -> Vec<AllocatedPort> {
         let ports = self.service.ports.iter().zip(&self.targets);
         ports
             .filter_map(|(wanted, target)| {
@@ -140,13 +140,13 @@ pub async fn values(needs: &Needs, facts: &mut Facts<'_>) -> Result<Values, Erro
 async fn targets(
     facts: &mut Facts<'_>,
     pod: &PodRef,
-    ports: &[WantedPort],
+    ports: &[Port],
     akka: Option<&Akka>,
 ) -> Result<Vec<Option<u16>>, Error> {
     let bound = akka.filter(|akka| akka.bind == Bind::On);
     let mut targets = Vec::with_capacity(ports.len());
     for port in ports {
-        let named = matches!(port.target, Target::Name(_));
+        let named = matches!(port.target_port, TargetPort::Name(_));
         let is_bound = |akka: &Akka| [&akka.artery, &akka.management].into_iter().any(|name| port.name.as_ref() == Some(name));
         targets.push(match bound {
             Some(akka) if named && is_bound(akka) => selector::target(&pod.name, Some(facts.pod().await?), port)?,

@@ -1,71 +1,13 @@
-//! A Service's ports: what a template wants and what the API gave; it decides only whether one answers the other.
+//! The ports that the API gave a Service; it decides only whether they are those that the template asks for.
 
-use std::{fmt, num::NonZeroU16};
+use std::num::NonZeroU16;
 
 use k8s_openapi::{
     api::core::v1::{Service, ServicePort},
     apimachinery::pkg::util::intstr::IntOrString,
 };
 
-/// A port as the template has it, with Kubernetes' defaults filled in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WantedPort {
-    /// Its name; may be missing where it is the only port.
-    pub name: Option<String>,
-    /// The Service's own port.
-    pub port: u16,
-    /// The transport: TCP where the template says nothing.
-    pub protocol: Protocol,
-    /// The pod's port: the same as `port` where the template says nothing.
-    pub target: Target,
-    /// The node port that the template fixes; `None` lets Kubernetes allocate one.
-    pub node_port: Option<u16>,
-}
-
-/// A transport protocol.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Protocol {
-    /// TCP, Kubernetes' default.
-    #[default]
-    Tcp,
-    /// UDP
-    Udp,
-    /// SCTP
-    Sctp,
-}
-
-impl Protocol {
-    /// The protocol of this name.
-    #[must_use]
-    pub fn of_name(name: &str) -> Option<Self> {
-        [Self::Tcp, Self::Udp, Self::Sctp].into_iter().find(|protocol| protocol.as_str() == name)
-    }
-
-    /// The name in the API.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Tcp => "TCP",
-            Self::Udp => "UDP",
-            Self::Sctp => "SCTP",
-        }
-    }
-}
-
-impl fmt::Display for Protocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// The pod's end of a port.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// A number.
-    Number(u16),
-    /// The name of a container port; its number may differ from pod to pod.
-    Name(String),
-}
+use crate::service::{Port, Protocol, TargetPort};
 
 /// A port as the API gave it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +19,7 @@ pub struct GivenPort {
     /// The transport.
     pub protocol: Protocol,
     /// The pod's port.
-    pub target: Target,
+    pub target_port: TargetPort,
     /// The port on the node. A Service without one is not done: port 0 must never reach a file.
     pub node_port: NonZeroU16,
 }
@@ -103,11 +45,11 @@ fn given_port(port: &ServicePort) -> Result<GivenPort, NoNodePort> {
     Ok(GivenPort {
         name: port.name.clone().filter(|name| !name.is_empty()),
         port: narrow(port.port)?,
-        protocol: port.protocol.as_deref().and_then(Protocol::of_name).unwrap_or_default(),
-        target: match &port.target_port {
-            None | Some(IntOrString::Int(0)) => Target::Number(narrow(port.port)?),
-            Some(IntOrString::Int(number)) => Target::Number(narrow(*number)?),
-            Some(IntOrString::String(name)) => Target::Name(name.clone()),
+        protocol: port.protocol.as_deref().and_then(Protocol::of_name).unwrap_or(Protocol::TCP),
+        target_port: match &port.target_port {
+            None | Some(IntOrString::Int(0)) => TargetPort::Number(narrow(port.port)?),
+            Some(IntOrString::Int(number)) => TargetPort::Number(narrow(*number)?),
+            Some(IntOrString::String(name)) => TargetPort::Name(name.clone()),
         },
         node_port: NonZeroU16::new(node_port).ok_or_else(|| NoNodePort(label()))?,
     })
@@ -117,12 +59,12 @@ fn given_port(port: &ServicePort) -> Result<GivenPort, NoNodePort> {
 ///
 /// The order counts for nothing; a node port counts only where the template fixes it.
 #[must_use]
-pub fn difference(wanted: &[WantedPort], given: &[GivenPort]) -> Option<String> {
-    let answers = |wanted: &WantedPort, given: &GivenPort| {
+pub fn difference(wanted: &[Port], given: &[GivenPort]) -> Option<String> {
+    let answers = |wanted: &Port, given: &GivenPort| {
         wanted.name == given.name
             && wanted.port == given.port
             && wanted.protocol == given.protocol
-            && wanted.target == given.target
+            && wanted.target_port == given.target_port
             && wanted.node_port.is_none_or(|fixed| fixed == given.node_port.get())
     };
     let label = |name: &Option<String>, port: u16| name.clone().unwrap_or_else(|| port.to_string());
@@ -143,15 +85,15 @@ mod tests {
         serde_json::from_value(serde_json::json!({"metadata": {}, "spec": {"ports": ports}})).unwrap()
     }
 
-    fn wanted() -> Vec<WantedPort> {
-        let port = |name: &str, port, protocol| WantedPort {
+    fn wanted() -> Vec<Port> {
+        let port = |name: &str, port, protocol| Port {
             name: Some(name.into()),
             port,
             protocol,
-            target: Target::Number(port),
+            target_port: TargetPort::Number(port),
             node_port: None,
         };
-        vec![port("artery", 55001, Protocol::Tcp), port("gossip", 7000, Protocol::Udp)]
+        vec![port("artery", 55001, Protocol::TCP), port("gossip", 7000, Protocol::UDP)]
     }
 
     fn stored() -> serde_json::Value {
@@ -168,11 +110,11 @@ mod tests {
 
     #[test]
     fn every_field_of_a_port_counts() {
-        let changes: [(&str, fn(&mut WantedPort)); 5] = [
+        let changes: [(&str, fn(&mut Port)); 5] = [
             ("name", |port| port.name = None),
             ("port", |port| port.port = 1),
-            ("protocol", |port| port.protocol = Protocol::Sctp),
-            ("targetPort", |port| port.target = Target::Name("artery".into())),
+            ("protocol", |port| port.protocol = Protocol::SCTP),
+            ("targetPort", |port| port.target_port = TargetPort::Name("artery".into())),
             ("nodePort", |port| port.node_port = Some(30009)),
         ];
         for (field, change) in changes {
@@ -203,7 +145,7 @@ mod tests {
     #[test]
     fn kubernetes_defaults_are_filled_in() {
         let ports = given(&service(serde_json::json!([{"port": 80, "nodePort": 30001}]))).unwrap();
-        assert_eq!(ports[0].target, Target::Number(80));
-        assert_eq!(ports[0].protocol, Protocol::Tcp);
+        assert_eq!(ports[0].target_port, TargetPort::Number(80));
+        assert_eq!(ports[0].protocol, Protocol::TCP);
     }
 }

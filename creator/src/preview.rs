@@ -17,7 +17,7 @@ use crate::{
     ensure::Task,
     ensure_error::EnsureError,
     judge::{Verdict, judge},
-    ports::WantedPort,
+    service::Port,
 };
 
 /// What a run would find and do.
@@ -87,7 +87,7 @@ pub async fn preview(api: &Api, task: Task<'_>, deadline: Deadline) -> Result<Pr
 }
 
 /// The answer without what is not decided yet: the API invents node ports and cluster addresses in a dry run.
-fn as_created(mut service: Value, wanted: &[WantedPort]) -> Value {
+fn as_created(mut service: Value, wanted: &[Port]) -> Value {
     if let Some(metadata) = service.get_mut("metadata").and_then(Value::as_object_mut) {
         for key in ["managedFields", "uid", "resourceVersion", "creationTimestamp"] {
             metadata.remove(key);
@@ -115,15 +115,15 @@ fn as_created(mut service: Value, wanted: &[WantedPort]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::{Protocol, Target};
+    use crate::service::{Protocol, TargetPort};
 
     #[test]
     fn invented_values_are_not_shown() {
-        let port = |node_port| WantedPort {
+        let port = |node_port| Port {
             name: None,
             port: 80,
-            protocol: Protocol::Tcp,
-            target: Target::Number(80),
+            protocol: Protocol::TCP,
+            target_port: TargetPort::Number(80),
             node_port,
         };
         let answer = serde_json::json!({

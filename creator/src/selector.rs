@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     pod::ObservedPod,
-    ports::{Target, WantedPort},
+    service::{Port, TargetPort},
 };
 
 /// The Service would not reach the pod.
@@ -69,10 +69,10 @@ pub fn check_labels(name: &str, pod: &ObservedPod, literal: &BTreeMap<String, St
 ///
 /// # Errors
 /// Where it is a name that no container of the pod has.
-pub fn target(name: &str, pod: Option<&ObservedPod>, port: &WantedPort) -> Result<Option<u16>, SelectorError> {
-    let target = match &port.target {
-        Target::Number(number) => return Ok(Some(*number)),
-        Target::Name(target) => target,
+pub fn target(name: &str, pod: Option<&ObservedPod>, port: &Port) -> Result<Option<u16>, SelectorError> {
+    let target = match &port.target_port {
+        TargetPort::Number(number) => return Ok(Some(*number)),
+        TargetPort::Name(target) => target,
     };
     let Some(pod) = pod else { return Ok(None) };
     match pod.ports.get(target) {
@@ -89,7 +89,7 @@ pub fn target(name: &str, pod: Option<&ObservedPod>, port: &WantedPort) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::Protocol;
+    use crate::service::Protocol;
 
     fn pod() -> ObservedPod {
         ObservedPod {
@@ -99,8 +99,8 @@ mod tests {
         }
     }
 
-    fn port(target: Target) -> WantedPort {
-        WantedPort { name: Some("akka-artery".into()), port: 1, protocol: Protocol::Tcp, target, node_port: None }
+    fn port(target_port: TargetPort) -> Port {
+        Port { name: Some("akka-artery".into()), port: 1, protocol: Protocol::TCP, target_port, node_port: None }
     }
 
     #[test]
@@ -115,10 +115,10 @@ mod tests {
 
     #[test]
     fn named_targets_are_the_containers_ports() {
-        assert_eq!(target("app-0", None, &port(Target::Number(7))), Ok(Some(7)));
-        assert_eq!(target("app-0", None, &port(Target::Name("artery".into()))), Ok(None));
-        assert_eq!(target("app-0", Some(&pod()), &port(Target::Name("artery".into()))), Ok(Some(25520)));
-        let error = target("app-0", Some(&pod()), &port(Target::Name("x".into()))).unwrap_err().to_string();
+        assert_eq!(target("app-0", None, &port(TargetPort::Number(7))), Ok(Some(7)));
+        assert_eq!(target("app-0", None, &port(TargetPort::Name("artery".into()))), Ok(None));
+        assert_eq!(target("app-0", Some(&pod()), &port(TargetPort::Name("artery".into()))), Ok(Some(25520)));
+        let error = target("app-0", Some(&pod()), &port(TargetPort::Name("x".into()))).unwrap_err().to_string();
         assert!(error.contains("\"x\"") && error.contains("it has artery"), "{error}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU16;
 
-use crate::{host::Host, ports::Protocol};
+use crate::{host::Host, service::Protocol};
 
 /// What was allocated to one pod: all that an output file can tell.
 ///
@@ -85,7 +85,7 @@ pub(crate) mod tests {
             name: (!name.is_empty()).then(|| name.to_owned()),
             port: number(target.max(1)),
             node_port: number(node_port),
-            protocol: Protocol::Tcp,
+            protocol: Protocol::TCP,
             target: NonZeroU16::new(target),
         }
     }
