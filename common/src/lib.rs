@@ -5,3 +5,4 @@
 
 pub mod exit;
 pub mod labels;
+pub mod names;
