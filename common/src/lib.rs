@@ -7,5 +7,6 @@ pub mod api;
 pub mod exit;
 pub mod labels;
 pub mod logging;
+pub mod names;
 pub mod ownership;
 pub mod settings;

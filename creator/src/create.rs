@@ -58,9 +58,8 @@ pub async fn create(settings: &Settings) -> Result<(), Error> {
         wanted: Wanted { pod, selector: &service.selector, ports: &service.ports },
     };
     let explain = |error| explain(error, &planned);
-    let labelled = async {
-        Ok(label(&api, facts.namespace(), pod, &service.pod_labels, settings.effect, deadline).await?)
-    };
+    let labelled =
+        async { Ok(label(&api, facts.namespace(), pod, &service.pod_labels, settings.effect, deadline).await?) };
     match settings.effect {
         Effect::DryRun => {
             let shown = async { preview(&api, task, deadline).await.map_err(explain) };
@@ -83,10 +82,10 @@ pub async fn create(settings: &Settings) -> Result<(), Error> {
 
 fn who_am_i(settings: &Settings, connection: &Connection) -> Result<Identity, IdentityError> {
     let told = Told {
-        pod: settings.pod.as_ref().map(AsRef::as_ref),
+        pod: settings.pod.as_ref().map(|name| name.as_str()),
         uid: settings.pod_uid.as_deref(),
-        node: settings.node_name.as_ref().map(AsRef::as_ref),
-        namespace: settings.namespace.as_ref().map(AsRef::as_ref),
+        node: settings.node_name.as_ref().map(|name| name.as_str()),
+        namespace: settings.namespace.as_ref().map(|name| name.as_str()),
     };
     let hostname = std::env::var("HOSTNAME").ok();
     identify(told, connection.claims.as_ref(), hostname.as_deref(), &connection.namespace)

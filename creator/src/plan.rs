@@ -147,7 +147,8 @@ async fn targets(
     let mut targets = Vec::with_capacity(ports.len());
     for port in ports {
         let named = matches!(port.target_port, TargetPort::Name(_));
-        let is_bound = |akka: &Akka| [&akka.artery, &akka.management].into_iter().any(|name| port.name.as_ref() == Some(name));
+        let is_bound =
+            |akka: &Akka| [&akka.artery, &akka.management].into_iter().any(|name| port.name.as_ref() == Some(name));
         targets.push(match bound {
             Some(akka) if named && is_bound(akka) => selector::target(&pod.name, Some(facts.pod().await?), port)?,
             _ => selector::target(&pod.name, None, port)?,

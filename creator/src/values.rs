@@ -154,7 +154,9 @@ pub enum UnknownValue {
     #[error("HostIP is not known: set host-ip from the field status.hostIP, or allow `get` on pods")]
     HostIP,
     /// The pod's name ends in no number.
-    #[error("Ordinal is not known: the pod's name {0:?} does not end in a hyphen and a number, as a StatefulSet's does")]
+    #[error(
+        "Ordinal is not known: the pod's name {0:?} does not end in a hyphen and a number, as a StatefulSet's does"
+    )]
     Ordinal(String),
     /// The pod was not read.
     #[error("{0} are not known: they are read from the pod; allow `get` on pods")]

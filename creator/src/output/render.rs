@@ -2,10 +2,7 @@
 
 use crate::{
     choices::Format,
-    output::{
-        Allocation, env, hocon, json,
-        write::Output,
-    },
+    output::{Allocation, env, hocon, json, write::Output},
     place::Source,
     settings,
     source::{self, SourceError},

@@ -97,8 +97,10 @@ impl<'a> Field<'a> {
     pub(super) fn items(&self) -> Result<Vec<Self>, Flaw> {
         match &self.node.value {
             Value::List(items) => {
-                let field = |(index, node): (_, &'a Node)| {
-                    Self { path: format!("{}[{index}]", self.path), node, location: node.location }
+                let field = |(index, node): (_, &'a Node)| Self {
+                    path: format!("{}[{index}]", self.path),
+                    node,
+                    location: node.location,
                 };
                 Ok(items.iter().enumerate().map(field).collect())
             }

@@ -8,9 +8,7 @@ mod selector;
 
 use std::collections::BTreeMap;
 
-use common::labels::{
-    ADVERTISED_HOST_ANNOTATION, CREATOR, CREATOR_LABEL, POD_NAME_ANNOTATION, POD_UID_ANNOTATION,
-};
+use common::labels::{ADVERTISED_HOST_ANNOTATION, CREATOR, CREATOR_LABEL, POD_NAME_ANNOTATION, POD_UID_ANNOTATION};
 use serde_json::{Value as Json, json};
 
 use self::{field::Field, problem::Flaw};
@@ -115,7 +113,8 @@ fn plan(tree: &Node, template: &Source, pod: &PodIdentity, wanted: &Wanted<'_>) 
     check_akka_ports(&list, &ports, wanted)?;
     let warnings = not_ready_addresses(&spec, &ports, wanted, template)?;
 
-    let all: BTreeMap<_, _> = selector.own.iter().chain(&selector.required).map(|(k, v)| (k.clone(), v.clone())).collect();
+    let all: BTreeMap<_, _> =
+        selector.own.iter().chain(&selector.required).map(|(k, v)| (k.clone(), v.clone())).collect();
     let mut body = tree.to_json();
     body["metadata"]["name"] = Json::from(name.as_str());
     body["metadata"]["labels"] = json!(metadata::labels(&metadata)?);

@@ -84,7 +84,9 @@ pub enum ServiceProblem {
     #[error("{0:?} is the name of an earlier port too")]
     DuplicatePortName(String),
     /// Not the name of a container's port.
-    #[error("{0:?} is no name of a container's port: at most 15 of a-z, 0-9 and -, with a letter; a number has no quotes")]
+    #[error(
+        "{0:?} is no name of a container's port: at most 15 of a-z, 0-9 and -, with a letter; a number has no quotes"
+    )]
     TargetPort(String),
     /// No transport protocol.
     #[error("{0:?} is no protocol: TCP, UDP or SCTP")]

@@ -18,8 +18,7 @@ use super::{
 use crate::place::Location;
 
 /// The helpers that print a value.
-const HELPERS: [&str; 12] =
-    ["add", "lookup", "len", "eq", "ne", "gt", "gte", "lt", "lte", "and", "or", "not"];
+const HELPERS: [&str; 12] = ["add", "lookup", "len", "eq", "ne", "gt", "gte", "lt", "lte", "and", "or", "not"];
 
 /// What a template was found to name.
 #[derive(Debug, Default)]

@@ -15,12 +15,9 @@ use std::borrow::Cow;
 
 use serde_json::Value as Json;
 
-use self::{
-    engine::Engine,
-    token::Token,
-};
 pub use self::problem::{NameProblem, Problem, RenderProblem, SyntaxProblem, TemplateError};
 pub(crate) use self::shape::Shape;
+use self::{engine::Engine, token::Token};
 use crate::{
     place::{Lines, Source},
     values::{Field, Needs, UnknownValue, Values},

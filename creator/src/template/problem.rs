@@ -157,7 +157,9 @@ pub enum NameProblem {
     #[error("the helper {0} needs arguments")]
     NeedsArguments(String),
     /// No such block.
-    #[error("there is no block {{{{#{0}}}}}: there are {{{{#if NAME}}}}, {{{{#unless NAME}}}}, {{{{#each NAME}}}}, {{{{#with NAME}}}}")]
+    #[error(
+        "there is no block {{{{#{0}}}}}: there are {{{{#if NAME}}}}, {{{{#unless NAME}}}}, {{{{#each NAME}}}}, {{{{#with NAME}}}}"
+    )]
     Block(String),
     /// A helper's result is the mustache's name.
     #[error("parentheses are for a helper inside another: write {{{{lookup labels \"KEY\"}}}} without them")]

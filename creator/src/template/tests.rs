@@ -15,7 +15,8 @@ fn source() -> Source {
 }
 
 fn values() -> Values {
-    let labels = [("app", "shop"), ("app.kubernetes.io/name", "web"), ("apps.kubernetes.io/pod-index", "3"), ("none", "")];
+    let labels =
+        [("app", "shop"), ("app.kubernetes.io/name", "web"), ("apps.kubernetes.io/pod-index", "3"), ("none", "")];
     let owned = |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     Values {
         pod_name: Some("app-3".to_owned()),
@@ -103,17 +104,26 @@ fn good_templates_render() {
         ("{{#if (eq .PodName \"x\")}}\na: 1\n{{else if labels.app}}\na: 2\n{{/if}}\n", json!({"a": 2})),
         ("{{#unless labels.missing}}\na: 1\n{{/unless}}\n", json!({"a": 1})),
         ("{{#if Ordinal includeZero=true}}\na: 1\n{{/if}}\n", json!({"a": 1})),
-        ("a:\n{{#each labels}}\n  {{@key}}: {{this}}{{../PodName}}\n{{/each}}\n", json!({"a": {
-            "app": "shopapp-3", "app.kubernetes.io/name": "webapp-3", "apps.kubernetes.io/pod-index": "3app-3", "none": "app-3",
-        }})),
-        ("a:\n{{#each labels as |value key|}}\n- {{key}}={{value}}\n{{/each}}\n", json!({"a": [
-            "app=shop", "app.kubernetes.io/name=web", "apps.kubernetes.io/pod-index=3", "none=",
-        ]})),
+        (
+            "a:\n{{#each labels}}\n  {{@key}}: {{this}}{{../PodName}}\n{{/each}}\n",
+            json!({"a": {
+                "app": "shopapp-3", "app.kubernetes.io/name": "webapp-3", "apps.kubernetes.io/pod-index": "3app-3", "none": "app-3",
+            }}),
+        ),
+        (
+            "a:\n{{#each labels as |value key|}}\n- {{key}}={{value}}\n{{/each}}\n",
+            json!({"a": [
+                "app=shop", "app.kubernetes.io/name=web", "apps.kubernetes.io/pod-index=3", "none=",
+            ]}),
+        ),
         ("{{#with labels}}\na: {{app}} {{@root.PodName}}\n{{/with}}\n", json!({"a": "shop app-3"})),
         ("a: &x{{PodName}} b\nc: *x{{PodName}}\n", json!({"a": "b", "c": "b"})),
         ("a: &a {b: 1, c: 2}\nd: {<<: *a, c: 3}\n", json!({"a": {"b": 1, "c": 2}, "d": {"c": 3, "b": 1}})),
         ("a: 1 # {{PodName}}\n", json!({"a": 1})),
-        ("---\na: [y, on, 1.5, 0x10, null, ~, true, '1', \"true\"]\n...\n", json!({"a": ["y", "on", 1.5, 16, null, null, true, "1", "true"]})),
+        (
+            "---\na: [y, on, 1.5, 0x10, null, ~, true, '1', \"true\"]\n...\n",
+            json!({"a": ["y", "on", 1.5, 16, null, null, true, "1", "true"]}),
+        ),
         ("a: \u{E000}0\u{E001} {{PodName}} \u{E000}\n", json!({"a": "\u{E000}0\u{E001} app-3 \u{E000}"})),
         ("a: '\\{{PodName}} \\\\{{PodName}}'\n", json!({"a": "{{PodName}} \\app-3"})),
         ("8080: {{lookup labels 'app'}}\n", json!({"8080": "shop"})),

@@ -83,8 +83,7 @@ pub(super) fn split(output: &str) -> Option<Vec<Token>> {
 }
 
 fn unhex(digits: &str) -> Option<String> {
-    let digits: Vec<u8> =
-        digits.chars().map(|digit| u8::try_from(digit.to_digit(16)?).ok()).collect::<Option<_>>()?;
+    let digits: Vec<u8> = digits.chars().map(|digit| u8::try_from(digit.to_digit(16)?).ok()).collect::<Option<_>>()?;
     String::from_utf8(digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect()).ok()
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use granit_parser::{Event, ErrorKind, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
+use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 
 use super::{
     document::Document,
@@ -87,9 +87,7 @@ impl<'a> Builder<'a> {
                 match (is_plain, Document::has_values(&read)) {
                     (true, false) => scalar::resolve(text).map_err(|problem| (location, problem))?,
                     // A sum has the digits of an i64.
-                    (true, true) if text.is_sum() => {
-                        text.as_str().parse().map_or(Value::Text(text), Value::Integer)
-                    }
+                    (true, true) if text.is_sum() => text.as_str().parse().map_or(Value::Text(text), Value::Integer),
                     _ => Value::Text(text),
                 }
             }
@@ -131,8 +129,7 @@ impl<'a> Builder<'a> {
             if is_merge {
                 merge(node, &mut merged)?;
             } else if let Some(first) = entries.iter().find(|entry| entry.key == key) {
-                let problem =
-                    YamlProblem::DuplicateKey { key: key.as_str().to_owned(), first: first.key_location };
+                let problem = YamlProblem::DuplicateKey { key: key.as_str().to_owned(), first: first.key_location };
                 return Err((key_location, problem));
             } else {
                 entries.push(Entry { key, key_location, node });
@@ -205,10 +202,7 @@ impl<'a> Builder<'a> {
 /// Whether the event is not a comment or other decoration.
 fn is_structure(event: &Event<'_>) -> bool {
     event.is_node()
-        || matches!(
-            event,
-            Event::StreamEnd | Event::DocumentStart(..) | Event::SequenceEnd | Event::MappingEnd
-        )
+        || matches!(event, Event::StreamEnd | Event::DocumentStart(..) | Event::SequenceEnd | Event::MappingEnd)
 }
 
 /// Adds the entries that a merge key brings; of several mappings the first wins.

@@ -83,7 +83,9 @@ mod tests {
         ] {
             assert_eq!(resolve(text(written)), expected, "of {written}");
         }
-        for written in ["y", "yes", "on", "No", "nan", "inf", "infinity", "1_000", "--1", "1.2.3", "0x", "-", ".", "1:30"] {
+        for written in
+            ["y", "yes", "on", "No", "nan", "inf", "infinity", "1_000", "--1", "1.2.3", "0x", "-", ".", "1:30"]
+        {
             assert_eq!(resolve(text(written)), Ok(Value::Text(text(written))), "of {written}");
         }
     }
