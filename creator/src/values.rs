@@ -54,7 +54,7 @@ pub enum Field {
 }
 
 impl Field {
-    /// Every field, in the order in which messages list them.
+    /// Every field.
     pub const ALL: [Self; 9] = [
         Self::PodName,
         Self::Namespace,

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::place::Location;
 
-/// The helpers that print a value.
+/// The helpers that print a value: our own `add`, and those of handlebars.
 const HELPERS: [&str; 12] = ["add", "lookup", "len", "eq", "ne", "gt", "gte", "lt", "lte", "and", "or", "not"];
 
 /// What a template was found to name.
@@ -110,8 +110,9 @@ impl<'a> Checker<'a> {
                 },
             });
         }
-        if call.params.is_empty() {
-            return Err(NameProblem::NeedsArguments(name.to_owned()));
+        let count = if matches!(name, "len" | "not") { 1 } else { 2 };
+        if call.params.len() < count {
+            return Err(NameProblem::NeedsArguments { name: name.to_owned(), count });
         }
         self.arguments(call)
     }
@@ -139,11 +140,17 @@ impl<'a> Checker<'a> {
             return Err(NameProblem::Block(name));
         }
         let Some(subject) = block.params.first() else {
-            return Err(NameProblem::NeedsArguments(format!("#{name}")));
+            return Err(NameProblem::NeedsArguments { name: format!("{{{{#{name}}}}}"), count: 1 });
         };
         self.arguments(block)?;
         let subject = match subject {
-            Parameter::Path(path) => self.resolve(path)?,
+            Parameter::Path(path) => {
+                let shape = self.resolve(path)?;
+                if name == "each" && matches!(shape, Shape::Text | Shape::Number) {
+                    return Err(NameProblem::NotASet(written(path).to_owned()));
+                }
+                shape
+            }
             _ => &Shape::Any,
         };
         let scope = match name.as_str() {
@@ -168,8 +175,11 @@ impl<'a> Checker<'a> {
 
     /// What the path stands for here.
     fn resolve(&mut self, path: &Path) -> Result<&'a Shape, NameProblem> {
-        let Path::Relative((segments, written)) = path else {
-            return Ok(&Shape::Any); // @key, @index, @first and @last; strict mode refuses others.
+        let (segments, written) = match path {
+            Path::Relative(relative) => (&relative.0, &relative.1),
+            Path::Local((_, name, written)) if name == "root" => return Err(NameProblem::Everything(written.clone())),
+            // @key, @index, @first and @last; strict mode refuses others.
+            Path::Local(_) => return Ok(&Shape::Any),
         };
         let names = names(segments);
         let is_from_root = written.starts_with("@root");
@@ -227,7 +237,7 @@ fn descend<'a>(start: &'a Shape, names: &[&str], written: &str) -> Result<&'a Sh
             Shape::List(item) => item,
             Shape::Any => &Shape::Any,
             Shape::Text | Shape::Number => {
-                let outer = if depth == 0 { written.to_owned() } else { names[..depth].join(".") };
+                let outer = if depth == 0 { "this".to_owned() } else { names[..depth].join(".") };
                 return Err(NameProblem::Inside { outer, inner: (*name).to_owned() });
             }
         };

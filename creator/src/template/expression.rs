@@ -112,15 +112,15 @@ pub(super) fn parse(inner: &str) -> Result<Expression, SyntaxProblem> {
 fn refuse_foreign_word(body: &str) -> Result<(), SyntaxProblem> {
     let word = body.split_whitespace().next().unwrap_or_default();
     let instead = match word {
-        "if" => "{{#if NAME}} … {{/if}}",
-        "unless" => "{{#unless NAME}} … {{/unless}}",
-        "with" => "{{#with NAME}} … {{/with}}",
-        "range" | "each" => "{{#each labels}} … {{/each}}",
-        "end" => "{{/if}}, {{/each}} or {{/with}}, whichever ends here",
-        "printf" | "print" | "println" => "text and values side by side, as in app-{{PodName}},",
-        "index" => "{{lookup labels \"KEY\"}}",
-        "define" | "template" | "block" | "include" => "the text itself here",
-        "log" => "nothing, since it prints nothing,",
+        "if" => "write {{#if NAME}} … {{/if}}",
+        "unless" => "write {{#unless NAME}} … {{/unless}}",
+        "with" => "write {{#with NAME}} … {{/with}}",
+        "range" | "each" => "write {{#each labels}} … {{/each}}",
+        "end" => "write {{/if}}, {{/each}} or {{/with}}, whichever ends here",
+        "printf" | "print" | "println" => "write text and values side by side, as in app-{{PodName}}",
+        "index" => "write {{lookup labels \"KEY\"}}",
+        "define" | "template" | "block" | "include" => "write the text itself here",
+        "log" => "leave it out",
         _ => return Ok(()),
     };
     Err(SyntaxProblem::ForeignWord { word: word.to_owned(), instead })
@@ -137,6 +137,7 @@ fn normalise(body: &str) -> Result<String, SyntaxProblem> {
         match character {
             '|' if in_block_parameters => in_block_parameters = false,
             '|' if normal.trim_end().ends_with(" as") => in_block_parameters = true,
+            '{' | '}' => return Err(SyntaxProblem::Brace),
             '|' => return Err(SyntaxProblem::GoPipeline),
             '$' if starts_word => return Err(SyntaxProblem::GoVariable),
             ':' if behind.starts_with('=') => return Err(SyntaxProblem::GoVariable),

@@ -37,9 +37,6 @@ impl HelperDef for Add {
 }
 
 fn sum(call: &Helper<'_>) -> Result<i64, RenderError> {
-    if call.params().len() < 2 {
-        return Err(nested(RenderProblem::TooFewSummands));
-    }
     call.params().iter().try_fold(0_i64, |sum, summand| {
         if summand.is_value_missing() {
             return Err(RenderErrorReason::MissingVariable(summand.relative_path().cloned()).into());

@@ -57,6 +57,9 @@ pub enum SyntaxProblem {
     /// Handlebars cannot read it.
     #[error("{0} cannot be read: write {{{{NAME}}}}, {{{{HELPER ARGUMENT …}}}} or {{{{#if NAME}}}} … {{{{/if}}}}")]
     Unreadable(String),
+    /// A single brace between the braces.
+    #[error("a brace inside {{{{ }}}} outside quotes: write {{{{NAME}}}}")]
+    Brace,
     /// `{{{x}}}` or `{{&x}}`.
     #[error("values are never printed raw: write {{{{NAME}}}}, which keeps any value one text in the YAML")]
     Unprotected,
@@ -82,11 +85,11 @@ pub enum SyntaxProblem {
     #[error("Go's variables are not supported: write {{{{NAME}}}}, with ../ before the name inside a block")]
     GoVariable,
     /// A word of Go's, or one of handlebars' that does nothing here.
-    #[error("{{{{{word}}}}} is not supported: write {instead} instead")]
+    #[error("{{{{{word}}}}} is not supported: {instead}")]
     ForeignWord {
         /// The word.
         word: String,
-        /// What to write.
+        /// What to do instead.
         instead: &'static str,
     },
     /// `{{else}}` in no block.
@@ -153,9 +156,17 @@ pub enum NameProblem {
     /// A value with arguments.
     #[error("{0} is a value and takes no arguments: write {{{{{0}}}}}")]
     TakesNoArguments(String),
-    /// A helper without arguments.
-    #[error("the helper {0} needs arguments")]
-    NeedsArguments(String),
+    /// A helper or block without all its arguments.
+    #[error("{name} takes {} at least", if *count == 1 { "an argument".to_owned() } else { format!("{count} arguments") })]
+    NeedsArguments {
+        /// The helper or block.
+        name: String,
+        /// How many arguments it takes at least.
+        count: usize,
+    },
+    /// `{{#each PodName}}`.
+    #[error("{0} is one value: {{{{#each}}}} goes through labels or annotations")]
+    NotASet(String),
     /// No such block.
     #[error(
         "there is no block {{{{#{0}}}}}: there are {{{{#if NAME}}}}, {{{{#unless NAME}}}}, {{{{#each NAME}}}}, {{{{#with NAME}}}}"
@@ -186,26 +197,24 @@ pub enum RenderProblem {
     /// The sum has more than 64 bits.
     #[error("the sum does not fit 64 bits")]
     Overflow,
-    /// `add` of less than two numbers.
-    #[error("add takes two integers or more, as in {{{{add 31000 Ordinal}}}}")]
-    TooFewSummands,
     /// Whatever else handlebars says.
     #[error("{0}")]
     Other(String),
 }
 
 fn did_you_mean(similar: Option<&str>) -> String {
-    similar.map(|similar| format!(", did you mean {similar}?")).unwrap_or_default()
+    similar.map(|similar| format!(" (did you mean {similar}?)")).unwrap_or_default()
 }
+
+/// Names less alike than this have little in common: the share of characters that need no edit.
+const ALIKE: f64 = 0.6;
 
 /// The candidate that reads most like the name, if any reads alike.
 pub(super) fn most_similar<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    /// Below this the names have little in common (strsim's Jaro-Winkler, from 0 to 1).
-    const ALIKE: f64 = 0.75;
     let folded = name.to_lowercase();
     candidates
         .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(&folded, &candidate.to_lowercase()), candidate))
+        .map(|candidate| (strsim::normalized_damerau_levenshtein(&folded, &candidate.to_lowercase()), candidate))
         .filter(|(likeness, _)| *likeness >= ALIKE)
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
         .map(|(_, candidate)| candidate.to_owned())

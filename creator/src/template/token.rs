@@ -61,8 +61,12 @@ pub(super) fn split(output: &str) -> Option<Vec<Token>> {
     while !rest.is_empty() {
         let start = rest.find(START).unwrap_or(rest.len());
         if start > 0 {
-            tokens.push(Token::Blank(rest[..start].to_owned()));
-            rest = &rest[start..];
+            let (blank, behind) = rest.split_at(start);
+            if !blank.chars().all(|character| character.is_ascii_whitespace()) {
+                return None;
+            }
+            tokens.push(Token::Blank(blank.to_owned()));
+            rest = behind;
             continue;
         }
         let (token, behind) = rest[START.len_utf8()..].split_once(END)?;
@@ -83,6 +87,9 @@ pub(super) fn split(output: &str) -> Option<Vec<Token>> {
 }
 
 fn unhex(digits: &str) -> Option<String> {
+    if digits.len() % 2 == 1 {
+        return None;
+    }
     let digits: Vec<u8> = digits.chars().map(|digit| u8::try_from(digit.to_digit(16)?).ok()).collect::<Option<_>>()?;
     String::from_utf8(digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect()).ok()
 }
@@ -105,5 +112,10 @@ mod tests {
         ];
         assert_eq!(split(&output).unwrap(), expected);
         assert_eq!(split(&value("")).unwrap(), [Token::Value(String::new())]);
+        for unprotected in
+            ["x", "a\u{E000}v61\u{E001}", "\u{E000}v6\u{E001}", "\u{E000}v61", "\u{E000}\u{E001}", "\u{E000}x1\u{E001}"]
+        {
+            assert_eq!(split(unprotected), None, "of {unprotected:?}");
+        }
     }
 }

@@ -49,7 +49,7 @@ impl<'a> Builder<'a> {
             let (event, span) = self.next()?;
             match event {
                 Event::StreamEnd => {
-                    return root.ok_or_else(|| (self.location(&span), YamlProblem::Empty));
+                    return root.ok_or((Location { line: 1, column: 1 }, YamlProblem::Empty));
                 }
                 Event::DocumentStart(..) if root.is_some() => {
                     return Err((self.location(&span), YamlProblem::SecondDocument));
@@ -187,15 +187,21 @@ impl<'a> Builder<'a> {
     }
 
     fn syntax(&self, error: &ScanError) -> Located {
+        let mut index = error.marker().index();
         let problem = match error.kind() {
             ErrorKind::TabNotAllowed
             | ErrorKind::TabInBlockIndentation
             | ErrorKind::TabInIndentation
             | ErrorKind::TabAtBlockScalarStart
-            | ErrorKind::TabInPlainScalar => YamlProblem::Tab,
+            | ErrorKind::TabInPlainScalar => {
+                // The parser may point behind the tab.
+                let before = self.document.text().chars().take(index + 1).collect::<Vec<_>>();
+                index = before.iter().rposition(|character| *character == '\t').unwrap_or(index);
+                YamlProblem::Tab
+            }
             kind => YamlProblem::Syntax(kind.to_string()),
         };
-        (self.document.location(error.marker().index()), problem)
+        (self.document.location(index), problem)
     }
 }
 
