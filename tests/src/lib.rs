@@ -1,3 +1,7 @@
 //! Harness: a real Kubernetes control plane for tests.
 
+// A harness fails by panicking: that is how a test learns that its surroundings are broken, and the message says which.
+#![allow(clippy::expect_used, clippy::panic)]
+
+pub mod harness;
 pub mod proxy;

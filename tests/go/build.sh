@@ -1,0 +1,186 @@
+#!/bin/sh
+# Finds or builds the programs of a Kubernetes control plane, and prints the path of each on standard output.
+#
+#   build.sh [--check] [--plain] PROGRAM...     etcd, kube-apiserver, kube-controller-manager, kubectl
+#
+# Looked for in $KUBEBUILDER_ASSETS, then in the cache (${XDG_CACHE_HOME:-~/.cache}/ipf-dynamic-nodeport-service,
+# a folder for each version and platform); what neither has is built with Go from the modules pinned in go.mod here.
+# KUBERNETES_VERSION=1.34.4 asks for another Kubernetes than the pinned one. Progress goes to standard error:
+# in place on a terminal, else (and with --plain, for side-by-side builds) a line every 15 seconds.
+# --check builds nothing and says whether it could. Exit code 3: Go is needed and missing.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+check=no plain=no
+while :; do
+  case "${1:-}" in
+    --check) check=yes ;;
+    --plain) plain=yes ;;
+    *) break ;;
+  esac
+  shift
+done
+
+# go.mod is the only place that names versions.
+pinned() { awk -v module="$1" '$1 == module && $2 ~ /^v/ { sub(/^v/, "", $2); print $2; exit }' "$here/go.mod"; }
+pinned_kubernetes=$(pinned k8s.io/kubernetes)
+etcd_version=$(pinned go.etcd.io/etcd/server/v3)
+version=${KUBERNETES_VERSION:-$pinned_kubernetes}
+version=${version#v}
+
+case "$(uname -m)" in
+  x86_64) arch=amd64 ;;
+  aarch64 | arm64) arch=arm64 ;;
+  *) arch=$(uname -m) ;;
+esac
+platform=$(uname -s | tr '[:upper:]' '[:lower:]')-$arch
+cache=${XDG_CACHE_HOME:-${HOME:?neither XDG_CACHE_HOME nor HOME is set, so there is no folder to keep the programs in}/.cache}/ipf-dynamic-nodeport-service
+
+say() { printf '%s\n' "$*" >&2; }
+
+# etcd keeps its own version whatever Kubernetes it serves.
+cached() {
+  case "$1" in
+    etcd) printf '%s/etcd-%s/%s/etcd' "$cache" "$etcd_version" "$platform" ;;
+    *) printf '%s/kubernetes-%s/%s/%s' "$cache" "$version" "$platform" "$1" ;;
+  esac
+}
+
+package() {
+  case "$1" in
+    etcd) echo go.etcd.io/etcd/server/v3 ;;
+    *) echo "k8s.io/kubernetes/cmd/$1" ;;
+  esac
+}
+
+find_program() {
+  if [ -n "${KUBEBUILDER_ASSETS:-}" ] && [ -x "$KUBEBUILDER_ASSETS/$1" ]; then
+    printf '%s/%s\n' "$KUBEBUILDER_ASSETS" "$1"
+  else
+    built=$(cached "$1")
+    [ -x "$built" ] && printf '%s\n' "$built"
+  fi
+}
+
+# Runs a command, shows "LABEL: N s" while it does, and the end of its output if it fails.
+with_progress() {
+  label=$1
+  shift
+  log=$cache/build-$$.log
+  "$@" >"$log" 2>&1 &
+  command=$!
+  # An interrupted build must not go on in the background.
+  trap 'kill "$command" 2>/dev/null; rm -f "$log"; exit 130' INT TERM
+  started=$(date +%s) shown=0
+  [ "$terminal" = yes ] || say "$label ..."
+  while kill -0 "$command" 2>/dev/null; do
+    sleep 1
+    elapsed=$(($(date +%s) - started))
+    if [ "$terminal" = yes ]; then
+      printf '\r\033[K%s: %s s' "$label" "$elapsed" >&2
+    elif [ $((elapsed - shown)) -ge 15 ]; then
+      shown=$elapsed
+      say "$label: $elapsed s"
+    fi
+  done
+  status=0
+  wait "$command" || status=$?
+  trap - INT TERM
+  elapsed=$(($(date +%s) - started))
+  [ "$terminal" = no ] || printf '\r\033[K' >&2
+  if [ "$status" != 0 ]; then
+    say "$label: failed after $elapsed s:"
+    tail -n 15 "$log" >&2
+  else
+    say "$label: done in $elapsed s"
+  fi
+  rm -f "$log"
+  return "$status"
+}
+
+# The modules of another Kubernetes version: the same programs and staging modules, pinned anew.
+pin_other_version() {
+  modules=$cache/kubernetes-$version/modules
+  [ ! -e "$modules/pinned" ] || return 0
+  rm -rf "$modules"
+  mkdir -p "$modules"
+  cd "$modules"
+  go mod init cluster-tests.local/kubernetes
+  minor=${version#*.}
+  for module in $(awk '$1 == "replace" { print $2 }' "$here/go.mod"); do
+    go mod edit -replace "$module=$module@v0.$minor"
+  done
+  for program in kube-apiserver kube-controller-manager kubectl; do
+    go get -tool "k8s.io/kubernetes/cmd/$program@v$version"
+  done
+  : >pinned
+}
+
+build() {
+  target=$(cached "$1")
+  mkdir -p "$(dirname "$target")"
+  modules=$here
+  if [ "$1" != etcd ] && [ "$version" != "$pinned_kubernetes" ]; then
+    modules=$cache/kubernetes-$version/modules
+  fi
+  # Renamed when complete: who finds the file finds all of it.
+  with_progress "$2" compile "$modules" "$(package "$1")" "$target.$$"
+  mv "$target.$$" "$target"
+}
+
+compile() {
+  cd "$1"
+  stamp=k8s.io/component-base/version
+  major=${version%%.*} minor=${version#*.}
+  CGO_ENABLED=0 exec go build -trimpath -o "$3" \
+    -ldflags "-s -w -X $stamp.gitVersion=v$version -X $stamp.gitMajor=$major -X $stamp.gitMinor=${minor%%.*}" "$2"
+}
+
+missing=''
+for program in "$@"; do
+  case "$program" in
+    etcd | kube-apiserver | kube-controller-manager | kubectl) ;;
+    *) say "build.sh: unknown program $program (known: etcd, kube-apiserver, kube-controller-manager, kubectl)"; exit 2 ;;
+  esac
+  find_program "$program" >/dev/null || missing="$missing $program"
+done
+
+if [ -n "$missing" ]; then
+  # 1.21 is the first Go that fetches by itself the newer one that go.mod asks for.
+  go_version=$(go env GOVERSION 2>/dev/null || true)
+  case "$go_version" in
+    '' | go1.[0-9] | go1.[0-9].* | go1.1[0-9]* | go1.20*)
+      say "Go 1.21 or later is needed to build$missing; here is ${go_version:-no 'go' on the PATH}."
+      say "Install it from https://go.dev/dl/, or name a folder that holds these programs in KUBEBUILDER_ASSETS."
+      exit 3
+      ;;
+  esac
+fi
+[ "$check" = no ] || exit 0
+
+if [ -n "$missing" ]; then
+  terminal=no
+  [ "$plain" = yes ] || [ ! -t 2 ] || terminal=yes
+  mkdir -p "$cache"
+  # One builder at a time; the second one finds what the first has built. Without flock both build, and either result is good.
+  exec 9>"$cache/lock"
+  if command -v flock >/dev/null && ! flock -n 9; then
+    say "Waiting for another build of the Kubernetes programs to finish ..."
+    flock 9
+  fi
+  count=0
+  for program in $missing; do count=$((count + 1)); done
+  say "Building$missing once, into $cache (minutes the first time, nothing afterwards)."
+  if [ "$version" != "$pinned_kubernetes" ] && [ "$missing" != " etcd" ]; then
+    with_progress "Pinning the modules of Kubernetes $version" pin_other_version
+  fi
+  n=0
+  for program in $missing; do
+    n=$((n + 1))
+    if ! find_program "$program" >/dev/null; then
+      build "$program" "Building $program ($n of $count)"
+    fi
+  done
+fi
+
+for program in "$@"; do find_program "$program"; done

@@ -1,0 +1,25 @@
+//! A real Kubernetes control plane for tests, and what a scenario needs around it.
+
+pub mod access;
+pub mod audit;
+pub mod cargo;
+pub mod certificates;
+mod components;
+pub mod control_plane;
+mod eventually;
+pub mod keeper;
+pub mod manifests;
+pub mod namespace;
+pub mod pod;
+mod ports;
+pub mod preflight;
+pub mod programs;
+pub mod run;
+
+pub use audit::Event;
+pub use control_plane::{Component, ControlPlane, Options};
+pub use eventually::eventually;
+pub use keeper::protocol::Signal;
+pub use namespace::Namespace;
+pub use pod::{NewPod, Phase, Pod};
+pub use run::{Outcome, Run, Running};

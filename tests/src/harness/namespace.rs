@@ -1,0 +1,145 @@
+//! A namespace as a user sets it up: the documented permissions and the documented ConfigMap.
+
+use std::time::Duration;
+
+use k8s_openapi::api::{
+    authentication::v1::{BoundObjectReference, TokenRequest, TokenRequestSpec},
+    authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
+    core::v1::{Namespace as Object, ServiceAccount},
+};
+use kube::{Api, Client, api::PostParams};
+use serde_json::json;
+
+use super::{ControlPlane, NewPod, access::Credentials, eventually, manifests};
+
+/// The documented service account.
+pub const SERVICE_ACCOUNT: &str = "ipf-dynamic-nodeport-service";
+
+/// How long permissions may take to have effect, on a busy machine.
+const PERMITTED: Duration = Duration::from_secs(30);
+
+/// A namespace of one test.
+pub struct Namespace<'a> {
+    control_plane: &'a ControlPlane,
+    name: String,
+    admin: Client,
+}
+
+impl<'a> Namespace<'a> {
+    /// Creates it, applies the documented manifests, and waits until the permissions have effect.
+    pub(super) async fn create(control_plane: &'a ControlPlane, name: String) -> Self {
+        let admin = control_plane.admin();
+        let object: Object = serde_json::from_value(json!({"metadata": {"name": name}})).expect("a Namespace");
+        let created = Api::all(admin.clone()).create(&PostParams::default(), &object).await;
+        created.unwrap_or_else(|error| panic!("cannot create namespace {name}: {error}"));
+        Self::documented(control_plane, name).await
+    }
+
+    /// A namespace that exists already, such as `default`, with the documented manifests applied to it.
+    pub async fn documented(control_plane: &'a ControlPlane, name: String) -> Self {
+        let namespace = Self { control_plane, name, admin: control_plane.admin() };
+        namespace.apply("permissions/role.yaml").await;
+        namespace.apply("examples/documented/configmap.yaml").await;
+        // The last verb of the last rule and the first of the first: the authorizer learns a Role as a whole, but
+        // the Role and its binding apart.
+        namespace.wait_until_allowed("create", "services").await;
+        namespace.wait_until_allowed("get", "configmaps").await;
+        namespace
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn control_plane(&self) -> &'a ControlPlane {
+        self.control_plane
+    }
+
+    /// A client that may do anything.
+    #[must_use]
+    pub fn admin(&self) -> Client {
+        self.admin.clone()
+    }
+
+    /// The objects of one kind in this namespace, as admin.
+    #[must_use]
+    pub fn api<K>(&self) -> Api<K>
+    where
+        K: kube::Resource<Scope = k8s_openapi::NamespaceResourceScope>,
+        K::DynamicType: Default,
+    {
+        Api::namespaced(self.admin.clone(), &self.name)
+    }
+
+    /// The user name of the documented service account here, as the audit log has it.
+    #[must_use]
+    pub fn user(&self) -> String {
+        format!("system:serviceaccount:{}:{SERVICE_ACCOUNT}", self.name)
+    }
+
+    /// Creates the objects of a manifest of this repository here.
+    pub async fn apply(&self, file: &str) {
+        manifests::create(&self.admin, &self.name, manifests::read(file)).await;
+    }
+
+    /// A pod to be created here.
+    pub fn pod(&self, name: &str) -> NewPod<'_> {
+        NewPod::new(self, name)
+    }
+
+    /// A token of the documented service account that is bound to no pod.
+    pub async fn unbound_token(&self) -> String {
+        self.token(None).await
+    }
+
+    /// A client as the documented service account.
+    pub async fn client(&self) -> Client {
+        self.control_plane.client(&Credentials::Token(self.unbound_token().await))
+    }
+
+    /// Whether the documented service account may do this here, by the apiserver's own judgement.
+    ///
+    /// # Panics
+    /// When the API does not answer.
+    pub async fn allows(&self, verb: &str, resource: &str) -> bool {
+        let review = SubjectAccessReview {
+            spec: SubjectAccessReviewSpec {
+                user: Some(self.user()),
+                resource_attributes: Some(ResourceAttributes {
+                    namespace: Some(self.name.clone()),
+                    verb: Some(verb.to_owned()),
+                    resource: Some(resource.to_owned()),
+                    ..ResourceAttributes::default()
+                }),
+                ..SubjectAccessReviewSpec::default()
+            },
+            ..SubjectAccessReview::default()
+        };
+        let answer = Api::all(self.admin.clone()).create(&PostParams::default(), &review).await;
+        let answer = answer.unwrap_or_else(|error| panic!("cannot ask who may {verb} {resource}: {error}"));
+        answer.status.is_some_and(|status| status.allowed)
+    }
+
+    /// Waits until [`Self::allows`]: permissions take a moment to have effect.
+    pub async fn wait_until_allowed(&self, verb: &str, resource: &str) {
+        eventually(PERMITTED, &format!("{} may {verb} {resource}", self.user()), async || {
+            if self.allows(verb, resource).await { Ok(()) } else { Err("it is denied") }
+        })
+        .await;
+    }
+
+    pub(super) async fn token(&self, bound: Option<BoundObjectReference>) -> String {
+        let request = TokenRequest {
+            spec: Some(TokenRequestSpec { bound_object_ref: bound, ..TokenRequestSpec::default() }),
+            ..TokenRequest::default()
+        };
+        let accounts: Api<ServiceAccount> = self.api();
+        let answer = accounts.create_token_request(SERVICE_ACCOUNT, &PostParams::default(), &request).await;
+        let answer = answer.unwrap_or_else(|error| panic!("no token for {}: {error}", self.user()));
+        answer.status.and_then(|status| status.token).expect("the answer to a TokenRequest holds a token")
+    }
+}

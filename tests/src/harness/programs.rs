@@ -1,0 +1,76 @@
+//! The programs of the control plane: found or built by `tests/go/build.sh`, the one builder, which the Makefile calls too.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// Where the builder lies.
+const BUILDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/go/build.sh");
+
+/// What a control plane consists of, in the order of [`Programs`].
+const CONTROL_PLANE: [&str; 3] = ["etcd", "kube-apiserver", "kube-controller-manager"];
+
+/// The paths of a control plane's programs.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    /// The store.
+    pub etcd: PathBuf,
+    /// The API.
+    pub apiserver: PathBuf,
+    /// The controllers, among them the garbage collector.
+    pub controller_manager: PathBuf,
+}
+
+/// Why there are no programs.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramsError {
+    /// The builder could not be run.
+    #[error("cannot run {BUILDER}")]
+    Run(#[from] std::io::Error),
+    /// It failed.
+    #[error("the control plane's programs are not there: {0}")]
+    Build(String),
+}
+
+impl Programs {
+    /// Finds them, or builds them with progress on standard error. Takes minutes the first time.
+    ///
+    /// # Errors
+    /// When one is not there and cannot be built.
+    pub fn find_or_build() -> Result<Self, ProgramsError> {
+        let [etcd, apiserver, controller_manager] = find_or_build(CONTROL_PLANE)?;
+        Ok(Self { etcd, apiserver, controller_manager })
+    }
+
+    /// Whether they are there or could be built.
+    ///
+    /// # Errors
+    /// Says what is missing and how to get it.
+    pub fn check() -> Result<(), ProgramsError> {
+        let output = Command::new(BUILDER).arg("--check").args(CONTROL_PLANE).stdin(Stdio::null()).output()?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(ProgramsError::Build(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
+    }
+}
+
+/// kubectl of the same version, which only few tests need.
+///
+/// # Errors
+/// When it is not there and cannot be built.
+pub fn kubectl() -> Result<PathBuf, ProgramsError> {
+    let [kubectl] = find_or_build(["kubectl"])?;
+    Ok(kubectl)
+}
+
+fn find_or_build<const N: usize>(names: [&str; N]) -> Result<[PathBuf; N], ProgramsError> {
+    let output = Command::new(BUILDER).args(names).stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        return Err(ProgramsError::Build(format!("{BUILDER} failed; its message is above")));
+    }
+    let paths: Vec<PathBuf> =
+        String::from_utf8_lossy(&output.stdout).lines().map(|line| Path::new(line).to_path_buf()).collect();
+    paths.try_into().map_err(|paths| ProgramsError::Build(format!("{BUILDER} named {paths:?} for {names:?}")))
+}
