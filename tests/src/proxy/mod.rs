@@ -1,7 +1,7 @@
 //! A proxy in front of a real kube-apiserver that goes wrong on demand.
 //!
-//! To its clients it is an HTTPS server on 127.0.0.1, HTTP/2 or HTTP/1.1 as they like, with a certificate of a CA of
-//! its own ([`Proxy::ca_pem`]). What they send goes to the apiserver with all its headers, so with the client's own
+//! To its clients it is an HTTPS server on 127.0.0.1, HTTP/2 or HTTP/1.1 as they like, as the [`Identity`] it is given:
+//! the apiserver's own, or one that no client can take for it. What they send goes to the apiserver with all its headers, so with the client's own
 //! token; client certificates and protocol upgrades (`exec`, `port-forward`) do not pass. Answers are streamed as they
 //! come, watches included.
 //!
@@ -36,14 +36,13 @@ use self::{
     listener::{Door, Port},
     record::Record,
     serve::{Shared, serve},
-    tls::Identity,
 };
 pub use self::{
     hold::{Arrivals, Gate, Held, NothingHeld, Verdict, gate},
     listener::NewConnections,
     record::{NotSeen, Recorded},
     rule::{Action, Answer, Seen},
-    tls::{TlsError, client_config},
+    tls::{Identity, TlsError, client_config},
 };
 
 /// The proxy could not start, or its port not be opened again.
@@ -66,7 +65,6 @@ type DoorChange = (NewConnections, blocking::Sender<io::Result<()>>);
 /// A running proxy. It ends, with all its connections, when dropped.
 pub struct Proxy {
     address: SocketAddr,
-    ca_pem: String,
     shared: Arc<Shared>,
     /// None once the thread was told to end.
     door: Option<mpsc::UnboundedSender<DoorChange>>,
@@ -75,18 +73,17 @@ pub struct Proxy {
 
 impl Proxy {
     /// Starts a proxy that passes everything to the apiserver at `upstream`, whose certificate one of the CAs in
-    /// `upstream_ca_pem` signed for that address.
+    /// `upstream_ca_pem` signed for that address. `identity` is what the proxy's own clients see.
     ///
     /// # Errors
-    /// When the CA is none, or no port or thread is to be had.
-    pub fn start(upstream: SocketAddr, upstream_ca_pem: &str) -> Result<Self, ProxyError> {
-        let identity = Identity::make()?;
+    /// When a PEM is none, or no port or thread is to be had.
+    pub fn start(upstream: SocketAddr, upstream_ca_pem: &str, identity: &Identity) -> Result<Self, ProxyError> {
         let shared = Arc::new(Shared {
             rule: Mutex::new(Box::new(|_| Action::Pass)),
             record: Arc::new(Record::default()),
             connections: Connections::default(),
             upstream: Upstream::new(upstream, upstream_ca_pem)?,
-            tls: TlsAcceptor::from(identity.server),
+            tls: TlsAcceptor::from(Arc::new(identity.server_config()?)),
         });
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         let port = Port::reserve()?;
@@ -100,7 +97,7 @@ impl Proxy {
         let thread = std::thread::Builder::new()
             .name("fault-proxy".to_owned())
             .spawn(move || runtime.block_on(accept(accepting, door, received)))?;
-        Ok(Self { address, ca_pem: identity.ca_pem, shared, door: Some(changes), thread: Some(thread) })
+        Ok(Self { address, shared, door: Some(changes), thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -109,10 +106,10 @@ impl Proxy {
         self.address
     }
 
-    /// The CA that its clients have to trust, as PEM.
+    /// The same as the URL of an API: `https://127.0.0.1:<port>`.
     #[must_use]
-    pub fn ca_pem(&self) -> &str {
-        &self.ca_pem
+    pub fn url(&self) -> String {
+        format!("https://{}", self.address)
     }
 
     /// Replaces the rule. Requests that are under way go on as the earlier one had it. The rule runs on the proxy's

@@ -40,7 +40,7 @@ pub(crate) type Pending = JoinHandle<hyper::Result<Response<Incoming>>>;
 
 /// TCP to the proxy and the TLS handshake.
 pub(crate) async fn handshake(proxy: &Proxy, protocol: Protocol) -> std::io::Result<TlsStream<TcpStream>> {
-    let mut tls = client_config(proxy.ca_pem()).unwrap();
+    let mut tls = client_config(&crate::IDENTITY.ca_pem).unwrap();
     tls.alpn_protocols = match protocol {
         Protocol::Http1 => vec![b"http/1.1".to_vec()],
         Protocol::Http2 => vec![b"h2".to_vec()],

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use cluster_tests::proxy::NewConnections;
+use cluster_tests::proxy::{Identity, NewConnections, Proxy};
 use tokio::{io::AsyncWriteExt, net::TcpStream};
 
 use crate::{
@@ -103,4 +103,17 @@ async fn ends_with_all_its_connections_when_dropped() {
 
     client.closed().await;
     assert_eq!(TcpStream::connect(address).await.unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+}
+
+#[test]
+fn says_which_pem_is_none() {
+    let identity = Identity::generate().unwrap();
+    let nowhere = (std::net::Ipv4Addr::LOCALHOST, 1).into();
+    let error = Proxy::start(nowhere, "no PEM", &identity).map(drop).unwrap_err();
+    assert_eq!(error.to_string(), "the apiserver's CA is not usable: no items found");
+    let error = Proxy::start(nowhere, &identity.ca_pem, &Identity { key_pem: String::new(), ..identity.clone() });
+    assert_eq!(
+        error.map(drop).unwrap_err().to_string(),
+        "the proxy's certificate or key is not usable: no items found"
+    );
 }

@@ -9,9 +9,9 @@ mod requests;
 mod streams;
 mod upstream;
 
-use std::time::Duration;
+use std::{sync::LazyLock, time::Duration};
 
-use cluster_tests::proxy::Proxy;
+use cluster_tests::proxy::{Identity, Proxy};
 
 use crate::{client::Protocol, upstream::Upstream};
 
@@ -20,9 +20,12 @@ const DEADLINE: Duration = Duration::from_secs(20);
 
 const PROTOCOLS: [Protocol; 2] = [Protocol::Http1, Protocol::Http2];
 
+/// What the proxy is to all clients here.
+static IDENTITY: LazyLock<Identity> = LazyLock::new(|| Identity::generate().unwrap());
+
 async fn start() -> (Upstream, Proxy) {
     let upstream = Upstream::start().await;
-    let proxy = Proxy::start(upstream.address, &upstream.ca_pem).unwrap();
+    let proxy = Proxy::start(upstream.address, &upstream.identity.ca_pem, &IDENTITY).unwrap();
     (upstream, proxy)
 }
 

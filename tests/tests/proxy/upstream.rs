@@ -7,6 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use cluster_tests::proxy::Identity;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, channel::Channel, combinators::UnsyncBoxBody};
 use hyper::{body::Incoming, service::service_fn};
@@ -14,11 +15,10 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     server::conn::auto,
 };
-use rcgen::{CertificateParams, IsCa, KeyPair};
 use rustls::{
     ServerConfig,
     crypto::ring,
-    pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer},
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
 };
 use tokio::{net::TcpListener, sync::mpsc, task::AbortHandle};
 use tokio_rustls::TlsAcceptor;
@@ -31,7 +31,7 @@ pub(crate) type Events = http_body_util::channel::Sender<Bytes>;
 
 pub(crate) struct Upstream {
     pub(crate) address: SocketAddr,
-    pub(crate) ca_pem: String,
+    pub(crate) identity: Identity,
     carried_out: Arc<Mutex<Vec<String>>>,
     watches: mpsc::UnboundedReceiver<Events>,
     accepting: AbortHandle,
@@ -39,16 +39,14 @@ pub(crate) struct Upstream {
 
 impl Upstream {
     pub(crate) async fn start() -> Self {
-        let key = KeyPair::generate().unwrap();
-        let mut params = CertificateParams::new([Ipv4Addr::LOCALHOST.to_string()]).unwrap();
-        params.is_ca = IsCa::ExplicitNoCa;
-        let certificate = params.self_signed(&key).unwrap();
-        let private: PrivateKeyDer<'static> = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
+        let identity = Identity::generate().unwrap();
+        let certificate = CertificateDer::from_pem_slice(identity.certificate_pem.as_bytes()).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(identity.key_pem.as_bytes()).unwrap();
         let mut tls = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], private)
+            .with_single_cert(vec![certificate], key)
             .unwrap();
         tls.alpn_protocols = vec![b"h2".to_vec()];
 
@@ -58,7 +56,7 @@ impl Upstream {
         let (watch, watches) = mpsc::unbounded_channel();
         let server = Server { carried_out: Arc::clone(&carried_out), watch };
         let accepting = tokio::spawn(server.accept(listener, TlsAcceptor::from(Arc::new(tls)))).abort_handle();
-        Self { address, ca_pem: certificate.pem(), carried_out, watches, accepting }
+        Self { address, identity, carried_out, watches, accepting }
     }
 
     /// The requests that it has carried out, each as `METHOD path?query authorization body`.
