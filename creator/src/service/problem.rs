@@ -7,7 +7,7 @@ use crate::place::{Location, Place, Source};
 #[error("{place}: {path} {problem}")]
 pub struct ServiceError {
     /// Where in which template.
-    pub place: Place,
+    pub place: Box<Place>,
     /// The field, as the API names it: `spec.ports[1].nodePort`.
     pub path: String,
     /// What is wrong with it.
@@ -130,7 +130,7 @@ pub(super) struct Flaw {
 
 impl Flaw {
     pub(super) fn of(self, template: &Source) -> ServiceError {
-        let place = Place { template: template.clone(), location: self.location };
+        let place = Box::new(Place { template: template.clone(), location: self.location });
         ServiceError { place, path: self.path, problem: self.problem }
     }
 }

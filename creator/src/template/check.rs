@@ -187,17 +187,17 @@ impl<'a> Checker<'a> {
         let parameters = self.scopes.iter().rev().flat_map(|scope| &scope.parameters);
         let parameter = parameters.into_iter().find(|(name, _)| ups == 0 && names.first() == Some(&name.as_str()));
         if let Some((_, shape)) = parameter {
-            return descend(shape, &names[1..], written);
+            return shape.descend(&names[1..]);
         }
         let depth = self.scopes.len().checked_sub(ups).ok_or_else(|| NameProblem::TooFarUp(written.clone()))?;
         let scope = if is_from_root { None } else { depth.checked_sub(1) };
         match scope {
-            Some(index) => descend(self.scopes[index].this, &names, written),
+            Some(index) => self.scopes[index].this.descend(&names),
             None => {
                 let Some(first) = names.first() else {
                     return Err(NameProblem::Everything(written.clone()));
                 };
-                let shape = descend(self.root, &names, written)?;
+                let shape = self.root.descend(&names)?;
                 self.names.used.push(((*first).to_owned(), self.places.location(self.at)));
                 Ok(shape)
             }
@@ -218,40 +218,15 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Follows the names from the shape.
-fn descend<'a>(start: &'a Shape, names: &[&str], written: &str) -> Result<&'a Shape, NameProblem> {
-    let mut shape = start;
-    for (depth, name) in names.iter().enumerate() {
-        shape = match shape {
-            Shape::Object { fields, others } => match (fields.get(*name), others) {
-                (Some(field), _) => field,
-                (None, Some(others)) => others,
-                (None, None) => {
-                    return Err(NameProblem::Value {
-                        name: (*name).to_owned(),
-                        similar: most_similar(name, fields.keys().map(String::as_str)),
-                        names: fields.keys().cloned().collect(),
-                    });
-                }
-            },
-            Shape::List(item) => item,
-            Shape::Any => &Shape::Any,
-            Shape::Text | Shape::Number => {
-                let outer = if depth == 0 { "this".to_owned() } else { names[..depth].join(".") };
-                return Err(NameProblem::Inside { outer, inner: (*name).to_owned() });
-            }
-        };
-    }
-    Ok(shape)
-}
-
 /// The names of a path without its `@root` and `..`.
 fn names(segments: &[PathSeg]) -> Vec<&str> {
-    let name = |segment| match segment {
-        &PathSeg::Named(ref name) => Some(name.as_str()),
-        _ => None,
-    };
-    segments.iter().filter_map(name).collect()
+    segments
+        .iter()
+        .filter_map(|segment| match segment {
+            PathSeg::Named(name) => Some(name.as_str()),
+            _ => None,
+        })
+        .collect()
 }
 
 /// A path as it is in the template.

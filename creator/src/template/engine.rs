@@ -76,6 +76,11 @@ impl Engine {
         self.mustaches.location(mustache)
     }
 
+    /// The byte of the template behind the mustache.
+    pub(super) fn end(&self, mustache: usize) -> usize {
+        self.mustaches.mustaches.get(mustache).map_or(0, |mustache| mustache.end)
+    }
+
     /// Renders from the context.
     ///
     /// # Errors

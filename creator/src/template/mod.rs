@@ -1,6 +1,11 @@
 //! Templates: a Service from the pod's own data, or a text from any.
 //!
 //! Whatever a value holds, it stays one text in the YAML: it can change neither the structure nor a type.
+//!
+//! The language is handlebars' with the helper `add`. A name may carry Go's leading dot (`{{.PodName}}`,
+//! `{{ .labels.app }}`) and a mustache Go's `{{- -}}`. A label of which the name has dots or slashes is
+//! `{{labels.[app.kubernetes.io/name]}}` or `{{lookup labels "app.kubernetes.io/name"}}`. Of [`Field`], all but the
+//! labels and annotations are printed; those two are named into or gone through.
 
 mod check;
 mod engine;
@@ -63,7 +68,7 @@ impl Template {
     /// A value that the template names is not known or cannot be computed with, or the result is no YAML, has a key
     /// twice, or is not one mapping: with the place in the template as written.
     pub fn render(&self, values: &Values) -> Result<Node, TemplateError> {
-        let document = self.document(self.tokens(values)?);
+        let document = self.document(&self.tokens(values)?);
         yaml::parse(&document).map_err(|(at, problem)| TemplateError::new(&self.source, at, problem))
     }
 
@@ -89,7 +94,7 @@ impl Template {
     }
 
     /// Joins the tokens to a document that knows the place and origin of each of its characters.
-    fn document(&self, tokens: Vec<Token>) -> Document {
+    fn document(&self, tokens: &[Token]) -> Document {
         let lines = Lines::new(&self.text);
         let mut document = Document::default();
         let mut mustache = 0;
@@ -101,13 +106,19 @@ impl Template {
                     document.push_written(&self.text[*start..written_to], lines.location(*start));
                 }
                 Token::Blank(blank) => {
-                    let start = self.find_blank(blank, written_to, &tokens[index + 1..]);
-                    for (offset, character) in blank.char_indices() {
-                        let location = start.map_or(written_to, |start| start + offset);
-                        document.push_written(character.encode_utf8(&mut [0; 4]), lines.location(location));
+                    if let Some(start) = self.find_blank(blank, written_to, &tokens[index + 1..]) {
+                        written_to = start;
+                    }
+                    for character in blank.chars() {
+                        document.push_written(character.encode_utf8(&mut [0; 4]), lines.location(written_to));
+                        // Not beyond the template, where handlebars dropped some of the white space.
+                        written_to = (written_to + character.len_utf8()).min(self.text.len());
                     }
                 }
-                Token::Mustache(index) => mustache = *index,
+                Token::Mustache(index) => {
+                    mustache = *index;
+                    written_to = self.engine.end(mustache);
+                }
                 Token::Value(text) => {
                     let is_identity = matches!(
                         self.names.printed.get(&mustache).and_then(|name| Field::of_name(name)),

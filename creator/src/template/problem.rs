@@ -11,14 +11,15 @@ use crate::{
 #[error("{place}: {problem}")]
 pub struct TemplateError {
     /// Where in which template.
-    pub place: Place,
+    pub place: Box<Place>,
     /// What is wrong there.
     pub problem: Problem,
 }
 
 impl TemplateError {
     pub(super) fn new(template: &Source, location: Location, problem: impl Into<Problem>) -> Self {
-        Self { place: Place { template: template.clone(), location }, problem: problem.into() }
+        let place = Box::new(Place { template: template.clone(), location });
+        Self { place, problem: problem.into() }
     }
 }
 

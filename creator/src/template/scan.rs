@@ -18,6 +18,8 @@ use crate::place::{Lines, Location};
 pub(super) struct Mustache {
     /// Where its first brace is.
     pub location: Location,
+    /// The byte of the template behind its last brace.
+    pub end: usize,
     /// Its text as written, braces included.
     pub written: String,
     /// Line and column in the rewritten text, as handlebars counts them.
@@ -108,7 +110,7 @@ impl Scanner<'_> {
         // Writing to a String cannot fail.
         let _ = write!(self.rewritten, "{parsed}");
         let written = self.text[start..end].to_owned();
-        self.mustaches.push(Mustache { location, written, rewritten_at });
+        self.mustaches.push(Mustache { location, end, written, rewritten_at });
         Ok(end)
     }
 

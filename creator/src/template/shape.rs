@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
+use super::problem::{NameProblem, most_similar};
+
 /// What one name stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
@@ -42,6 +44,36 @@ impl Shape {
             Json::Array(items) => Self::List(Box::new(items.first().map_or(Self::Any, Self::of))),
             _ => Self::Text,
         }
+    }
+
+    /// Follows the names from here.
+    ///
+    /// # Errors
+    /// A name that is not there.
+    pub(super) fn descend(&self, names: &[&str]) -> Result<&Self, NameProblem> {
+        let mut shape = self;
+        for (depth, name) in names.iter().enumerate() {
+            shape = match shape {
+                Self::Object { fields, others } => match (fields.get(*name), others) {
+                    (Some(field), _) => field,
+                    (None, Some(others)) => others,
+                    (None, None) => {
+                        return Err(NameProblem::Value {
+                            name: (*name).to_owned(),
+                            similar: most_similar(name, fields.keys().map(String::as_str)),
+                            names: fields.keys().cloned().collect(),
+                        });
+                    }
+                },
+                Self::List(item) => item,
+                Self::Any => &Self::Any,
+                Self::Text | Self::Number => {
+                    let outer = if depth == 0 { "this".to_owned() } else { names[..depth].join(".") };
+                    return Err(NameProblem::Inside { outer, inner: (*name).to_owned() });
+                }
+            };
+        }
+        Ok(shape)
     }
 
     /// What a loop over it goes through.
