@@ -2,15 +2,18 @@
 
 use std::{collections::BTreeMap, fmt, net::IpAddr};
 
+use serde::Deserialize;
+
 use crate::{
     choices::{Advertise, IpFamily, NodeAddressType},
     host::{self, Host, InvalidHost},
 };
 
 /// One entry of a Node's `status.addresses`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct NodeAddress {
     /// Its type, in the words of the Node; other types than the documented ones occur.
+    #[serde(rename = "type")]
     pub kind: String,
     /// Its address or name.
     pub address: String,

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use common::{
     api::{
-        call::{Call, Resource},
+        call::{Call, MetadataOnly, Resource},
         classify::Meaning,
         client::{Api, PersistError, warn_of},
         retry::{Deadline, Patience, TimeIsUp},
     },
     labels::CREATOR,
 };
-use k8s_openapi::api::core::v1::{Pod, Service};
+use k8s_openapi::api::core::v1::Service;
 use serde_json::Value;
 
 use crate::{
@@ -157,8 +157,8 @@ impl Run<'_> {
     /// off can still run, and to it its successor's Service looks like a predecessor's.
     async fn confirm_alive(&self) -> Result<(), EnsureError> {
         let pod = self.task.wanted.pod;
-        let call = Call::get(Resource::Pods, self.task.namespace, &pod.name);
-        let found: Option<Pod> = self.api.read(&call, self.deadline()).await.map_err(EnsureError::Call)?;
+        let call = Call::get_metadata(Resource::Pods, self.task.namespace, &pod.name);
+        let found: Option<MetadataOnly> = self.api.read(&call, self.deadline()).await.map_err(EnsureError::Call)?;
         match found {
             Some(found) if found.metadata.uid.as_deref() == Some(&pod.uid) => Ok(()),
             _ => Err(EnsureError::PodGone { pod: pod.clone(), namespace: self.task.namespace.to_owned() }),

@@ -11,7 +11,7 @@ use common::{
     },
     ownership::PodRef,
 };
-use k8s_openapi::api::core::v1::{Node, Pod};
+use serde::Deserialize;
 
 use crate::{
     address::{self, Need, NodeAddress},
@@ -109,6 +109,19 @@ fn whence(source: &Source) -> &'static str {
         Source::Option => "; the name came from the option pod",
         Source::Token => "; the service account token is bound to it, so it was deleted",
     }
+}
+
+/// The fields of a Node that are read.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Node {
+    status: NodeStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct NodeStatus {
+    addresses: Vec<NodeAddress>,
 }
 
 /// What is known about the pod and its node, growing by need.
@@ -259,20 +272,16 @@ impl<'a> Facts<'a> {
         let name = self.node_name().await?;
         let call = Call::get(Resource::Nodes, "", &name);
         let node: Node = self.api.read(&call, self.deadline).await?.ok_or(FactsError::NoNode(name))?;
-        let addresses = node.status.and_then(|status| status.addresses).unwrap_or_default();
-        let addresses =
-            addresses.into_iter().map(|address| NodeAddress { kind: address.type_, address: address.address });
-        self.known.node_addresses = Some(addresses.collect());
+        self.known.node_addresses = Some(node.status.addresses);
         Ok(())
     }
 
     async fn read_pod(&self) -> Result<ObservedPod, FactsError> {
         let Identity { namespace, pod, uid, source, .. } = self.identity.clone();
         let call = Call::get(Resource::Pods, &namespace, &pod);
-        let Some(found) = self.api.read::<Pod>(&call, self.deadline).await? else {
+        let Some(found) = self.api.read::<ObservedPod>(&call, self.deadline).await? else {
             return Err(FactsError::NoPod { namespace, pod, source_of_name: source });
         };
-        let found = ObservedPod::read(found);
         if let Some(expected) = uid
             && expected != found.uid
         {

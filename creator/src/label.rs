@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use common::{
     api::{
-        call::{Call, Resource},
+        call::{Call, MetadataOnly, Resource},
         classify::Meaning,
         client::{Api, CallError, PersistError},
         retry::Deadline,
@@ -12,8 +12,6 @@ use common::{
     labels::CREATOR,
     ownership::PodRef,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::Deserialize;
 
 use crate::effect::Effect;
 
@@ -45,11 +43,6 @@ pub enum LabelError {
     Call(PersistError),
 }
 
-#[derive(Deserialize)]
-struct Labelled {
-    metadata: ObjectMeta,
-}
-
 /// Sets `labels` on the pod by server-side apply: without force, so that another manager's other value is a conflict,
 /// and with the UID, so that a later pod of the same name is never written to.
 ///
@@ -73,7 +66,7 @@ pub async fn label(
     });
     let call = effect.on(Call::apply(Resource::Pods, namespace, &pod.name, object, CREATOR));
     let gone = || LabelError::Gone { pod: pod.clone(), namespace: namespace.to_owned() };
-    match api.persist::<Labelled>(&call, deadline).await {
+    match api.persist::<MetadataOnly>(&call, deadline).await {
         Ok(labelled) if labelled.metadata.uid.as_deref() != Some(&pod.uid) => Err(gone()),
         Ok(_) => {
             tracing::debug!(namespace, pod = pod.name, ?labels, "pod is labelled");

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, net::IpAddr};
 
-use k8s_openapi::api::core::v1::Pod;
+use serde::Deserialize;
 
 /// A pod as the API shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,30 +35,86 @@ pub enum Network {
     Host,
 }
 
-impl ObservedPod {
-    /// Reads the object.
-    #[must_use]
-    pub fn read(pod: Pod) -> Self {
-        let spec = pod.spec.unwrap_or_default();
-        let status = pod.status.unwrap_or_default();
-        let host_ips: Vec<Option<String>> = match status.host_ips {
-            Some(list) if !list.is_empty() => list.into_iter().map(|host| Some(host.ip)).collect(),
-            _ => vec![status.host_ip],
+/// The fields of a Pod that are read. The whole type would bring the parsing of every volume type there is.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Pod {
+    metadata: Metadata,
+    spec: Spec,
+    status: Status,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    uid: String,
+    labels: BTreeMap<String, String>,
+    annotations: BTreeMap<String, String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Spec {
+    node_name: String,
+    host_network: bool,
+    containers: Vec<Container>,
+    init_containers: Vec<Container>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Container {
+    ports: Vec<ContainerPort>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ContainerPort {
+    name: String,
+    container_port: u16,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Status {
+    #[serde(rename = "hostIP")]
+    host_ip: String,
+    #[serde(rename = "hostIPs")]
+    host_ips: Vec<HostIp>,
+    #[serde(rename = "podIP")]
+    pod_ip: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct HostIp {
+    ip: String,
+}
+
+impl<'de> Deserialize<'de> for ObservedPod {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Pod::deserialize(deserializer).map(Self::from)
+    }
+}
+
+impl From<Pod> for ObservedPod {
+    fn from(Pod { metadata, spec, status }: Pod) -> Self {
+        let host_ips = match status.host_ips.as_slice() {
+            [] => vec![status.host_ip],
+            _ => status.host_ips.into_iter().map(|host| host.ip).collect(),
         };
         // An init container with restartPolicy Always is a sidecar, and may serve a port too.
-        let containers = spec.containers.into_iter().chain(spec.init_containers.unwrap_or_default());
-        let ports = containers
-            .flat_map(|container| container.ports.unwrap_or_default())
-            .filter_map(|port| Some((port.name?, u16::try_from(port.container_port).ok()?)));
+        let containers = spec.containers.into_iter().chain(spec.init_containers);
+        let ports = containers.flat_map(|container| container.ports).filter(|port| !port.name.is_empty());
         Self {
-            uid: pod.metadata.uid.unwrap_or_default(),
-            labels: pod.metadata.labels.unwrap_or_default(),
-            annotations: pod.metadata.annotations.unwrap_or_default(),
-            node: spec.node_name.filter(|name| !name.is_empty()),
-            network: if spec.host_network == Some(true) { Network::Host } else { Network::Pod },
-            host_ips: host_ips.into_iter().flatten().filter_map(|ip| ip.parse().ok()).collect(),
-            pod_ip: status.pod_ip.filter(|ip| !ip.is_empty()),
-            ports: ports.collect(),
+            uid: metadata.uid,
+            labels: metadata.labels,
+            annotations: metadata.annotations,
+            node: Some(spec.node_name).filter(|name| !name.is_empty()),
+            network: if spec.host_network { Network::Host } else { Network::Pod },
+            host_ips: host_ips.iter().filter_map(|ip| ip.parse().ok()).collect(),
+            pod_ip: Some(status.pod_ip).filter(|ip| !ip.is_empty()),
+            ports: ports.map(|port| (port.name, port.container_port)).collect(),
         }
     }
 }
@@ -68,7 +124,7 @@ mod tests {
     use super::*;
 
     fn read(json: serde_json::Value) -> ObservedPod {
-        ObservedPod::read(serde_json::from_value(json).unwrap())
+        serde_json::from_value(json).unwrap()
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use http::{Method, Request, header};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::client::Body;
+use serde::Deserialize;
 use serde_json::Value;
 
 /// A resource of the core group that the programs use.
@@ -80,11 +82,18 @@ impl Verb {
 
 /// How much of an object the answer holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+enum Answer {
     /// The whole object.
     Full,
     /// Its metadata only: a tenth of a pod.
     Metadata,
+}
+
+/// An object of which only the metadata was asked for.
+#[derive(Debug, Deserialize)]
+pub struct MetadataOnly {
+    /// `metadata`
+    pub metadata: ObjectMeta,
 }
 
 /// One request about one object.
@@ -110,6 +119,12 @@ impl Call {
         Self::new(Verb::Get, resource, namespace, name, None)
     }
 
+    /// Reads the metadata of one object, as [`MetadataOnly`].
+    #[must_use]
+    pub fn get_metadata(resource: Resource, namespace: &str, name: &str) -> Self {
+        Self { answer: Answer::Metadata, ..Self::get(resource, namespace, name) }
+    }
+
     /// Creates one object; a field that the API does not know is refused rather than dropped.
     #[must_use]
     pub fn create(resource: Resource, namespace: &str, name: &str, object: Value, manager: &'static str) -> Self {
@@ -118,7 +133,7 @@ impl Call {
         call
     }
 
-    /// Server-side apply without force: another manager's other value is a conflict. Answers with the metadata.
+    /// Server-side apply without force: another manager's other value is a conflict. Answers with [`MetadataOnly`].
     #[must_use]
     pub fn apply(resource: Resource, namespace: &str, name: &str, object: Value, manager: &'static str) -> Self {
         let mut call = Self::new(Verb::Patch, resource, namespace, name, Some(object));

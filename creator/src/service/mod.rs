@@ -113,8 +113,7 @@ fn plan(tree: &Node, template: &Source, pod: &PodIdentity, wanted: &Wanted<'_>) 
     check_akka_ports(&list, &ports, wanted)?;
     let warnings = not_ready_addresses(&spec, &ports, wanted, template)?;
 
-    let all: BTreeMap<_, _> =
-        selector.own.iter().chain(&selector.required).map(|(k, v)| (k.clone(), v.clone())).collect();
+    let all = selector.all();
     let mut body = tree.to_json();
     body["metadata"]["name"] = Json::from(name.as_str());
     body["metadata"]["labels"] = json!(metadata::labels(&metadata)?);

@@ -17,8 +17,18 @@ use crate::values;
 pub(super) struct Selector {
     /// Rendered from the pod's identity: the creator sets them.
     pub own: BTreeMap<String, String>,
+    /// The pod's name as the StatefulSet controller sets it before the pod starts: there is nothing to set or to read.
+    pub stateful_set: BTreeMap<String, String>,
     /// All others: they must be there.
     pub required: BTreeMap<String, String>,
+}
+
+impl Selector {
+    /// The whole selector.
+    pub(super) fn all(&self) -> BTreeMap<String, String> {
+        let labels = self.own.iter().chain(&self.stateful_set).chain(&self.required);
+        labels.map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
 }
 
 pub(super) fn selector(spec: &Field<'_>, pod: &PodIdentity) -> Result<Selector, Flaw> {
@@ -26,15 +36,18 @@ pub(super) fn selector(spec: &Field<'_>, pod: &PodIdentity) -> Result<Selector, 
     let mut selector = Selector::default();
     for (key, entry) in field.entries()? {
         let text = entry.text()?;
-        if key == STATEFULSET_POD_NAME_LABEL {
-            check_stateful_set(&entry, text.as_str(), pod)?;
-        }
         let value = label_value(&entry, text)?;
-        let is_own = text.carries_identity() && key != STATEFULSET_POD_NAME_LABEL;
-        let labels = if is_own { &mut selector.own } else { &mut selector.required };
+        let labels = if key == STATEFULSET_POD_NAME_LABEL {
+            check_stateful_set(&entry, text.as_str(), pod)?;
+            &mut selector.stateful_set
+        } else if text.carries_identity() {
+            &mut selector.own
+        } else {
+            &mut selector.required
+        };
         labels.insert(key.to_owned(), value);
     }
-    if selector.own.is_empty() && !selector.required.contains_key(STATEFULSET_POD_NAME_LABEL) {
+    if selector.own.is_empty() && selector.stateful_set.is_empty() {
         return Err(field.flaw(ServiceProblem::SharedSelector));
     }
     Ok(selector)

@@ -116,7 +116,8 @@ fn the_selector_says_who_labels_the_pod() {
     let text = select("    statefulset.kubernetes.io/pod-name: {{PodName}}\n");
     let plan = judge(&text, "app-0", &WANTED).unwrap();
     assert_eq!(plan.pod_labels, BTreeMap::new());
-    assert_eq!(json!(plan.required_labels), json!({"statefulset.kubernetes.io/pod-name": "app-0"}));
+    assert_eq!(json!(plan.selector), json!({"statefulset.kubernetes.io/pod-name": "app-0"}));
+    assert_eq!(plan.required_labels, BTreeMap::new());
 }
 
 #[test]
