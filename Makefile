@@ -44,20 +44,20 @@ control-plane-programs:
 demo-programs:
 	@cargo build --package cluster-tests --package $(CREATOR) --bins
 
+# The fast tests run as soon as they are built, while Go may still build for minutes.
 .PHONY: test
 test: tools
 	@tests/go/build.sh --check $(CONTROL_PLANE)
-	$(call timed,Build programs and tests,$(MAKE) --no-print-directory -j2 control-plane-programs test-programs)
-	$(call timed,Tests without a cluster,cargo test)
+	@$(MAKE) --no-print-directory -j2 control-plane-programs fast-tests
 	$(call timed,Tests on a real control plane,cargo test --package cluster-tests)
 
-# The creator as it ships is what the tests run; the tests themselves are not optimized, which would take longer to
-# build than it saves.
-.PHONY: test-programs
-test-programs:
-	@cargo test --no-run
-	@cargo test --no-run --package cluster-tests
-	@cargo build --release --package $(CREATOR)
+# Afterwards all that the next tests need is built too: the creator as it ships, and the tests themselves, which are
+# not optimized: that would take longer than it saves.
+.PHONY: fast-tests
+fast-tests:
+	$(call timed,Tests without a cluster,cargo test)
+	$(call timed,Build of the creator as it ships,cargo build --release --package $(CREATOR))
+	$(call timed,Build of the tests on a control plane,cargo test --no-run --package cluster-tests)
 
 .PHONY: bench
 bench: tools
