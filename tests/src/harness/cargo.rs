@@ -7,6 +7,9 @@ use std::{
     sync::OnceLock,
 };
 
+/// The creator's package, and the program in it.
+const CREATOR: &str = "ipf-dynamic-nodeport-service-creator";
+
 /// The checkout's root folder.
 #[must_use]
 pub fn workspace() -> &'static Path {
@@ -29,10 +32,23 @@ pub enum Profile {
 #[must_use]
 pub fn creator() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| match env::var_os("CREATOR_BIN") {
-        Some(path) if !path.is_empty() => workspace().join(path),
-        _ => build("ipf-dynamic-nodeport-service-creator", "ipf-dynamic-nodeport-service-creator", Profile::Release),
-    })
+    BUILT.get_or_init(|| named_creator().unwrap_or_else(|| build(CREATOR, CREATOR, Profile::Release, &[])))
+}
+
+/// The creator where speed does not matter: the file that CREATOR_BIN names, else a dev build, which shares what this
+/// package is built of.
+///
+/// # Panics
+/// When it cannot be built.
+#[must_use]
+pub fn dev_creator() -> PathBuf {
+    // Named with this package, so that Cargo chooses the same features of shared dependencies, and finds them built.
+    let more = ["--quiet", "--package", env!("CARGO_PKG_NAME")];
+    named_creator().unwrap_or_else(|| build(CREATOR, CREATOR, Profile::Dev, &more))
+}
+
+fn named_creator() -> Option<PathBuf> {
+    env::var_os("CREATOR_BIN").filter(|path| !path.is_empty()).map(|path| workspace().join(path))
 }
 
 /// A program of this package. Cargo builds it beside a test; where it lies is known only to the test's own crate.
@@ -43,20 +59,29 @@ pub(super) fn own_program(name: &str) -> PathBuf {
         return parent.join(name);
     }
     let profile = if folder.ends_with("release") { Profile::Release } else { Profile::Dev };
-    build(env!("CARGO_PKG_NAME"), name, profile)
+    // Nearly all of it is built already, so there is no progress to show.
+    build(env!("CARGO_PKG_NAME"), name, profile, &["--quiet"])
 }
 
-/// Builds one program and returns its path, as Cargo reports it.
+/// Builds one program, with further arguments for Cargo, and returns its path as Cargo reports it.
 ///
 /// # Panics
 /// When Cargo is not there or fails; its own message is on standard error by then.
 #[must_use]
-pub fn build(package: &str, bin: &str, profile: Profile) -> PathBuf {
+pub fn build(package: &str, bin: &str, profile: Profile, more: &[&str]) -> PathBuf {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["build", "--package", package, "--bin", bin, "--message-format=json-render-diagnostics"]);
+    command.args(["build", "--package", package, "--bin", bin, "--message-format=json-render-diagnostics"]).args(more);
     if profile == Profile::Release {
         command.arg("--release");
+    }
+    // Under `cargo test` and `cargo run`, Cargo describes this package in the environment. Build scripts that look there
+    // (ring's does) would run again, and with them half of the dependencies.
+    let described = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"];
+    for (name, _) in env::vars_os() {
+        if described.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+            command.env_remove(name);
+        }
     }
     let output = command
         .current_dir(workspace())

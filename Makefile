@@ -1,0 +1,73 @@
+# Two commands for a fresh machine with Rust, Go, a C linker and make: `make demo` and `make test`.
+
+# Another Kubernetes for demo and test than the one that tests/go/go.mod pins, e.g. 1.34.4.
+KUBERNETES_VERSION ?=
+export KUBERNETES_VERSION
+
+CREATOR := ipf-dynamic-nodeport-service-creator
+CONTROL_PLANE := etcd kube-apiserver kube-controller-manager
+
+# $(call timed,WHAT,COMMAND): runs it and says how long it took.
+timed = @begin=$$(date +%s); echo "== $(1)"; $(2) && echo "== $(1): $$(( $$(date +%s) - begin )) s"
+
+.PHONY: help
+help:
+	@echo 'make demo    a local control plane, a pod, the creator for it, the Service and the file (nothing stays behind)'
+	@echo 'make test    all tests, on a real control plane too; KUBERNETES_VERSION=1.34.4 tests on another version'
+	@echo 'make build   the programs, optimized and static'
+	@echo 'make bench   what a run of the creator costs, beside a script and a floor'
+	@echo 'make docs    the generated parts of the documentation'
+	@echo 'make clean   removes what Cargo built; the Kubernetes programs stay in the cache'
+
+# Each says what is missing and how to get it.
+.PHONY: tools
+tools:
+	@command -v cargo >/dev/null || { echo "Rust's cargo is missing: install it from https://rustup.rs" >&2; exit 3; }
+	@command -v cc >/dev/null || { echo "A C linker (cc), which Rust links with, is missing: install gcc, e.g. 'apt-get install gcc libc6-dev'" >&2; exit 3; }
+
+.PHONY: build
+build: tools
+	$(call timed,Build,cargo build --release)
+
+# Go and Cargo have nothing in common: they build side by side.
+.PHONY: demo
+demo: tools
+	@tests/go/build.sh --check $(CONTROL_PLANE)
+	@$(MAKE) --no-print-directory -j2 control-plane-programs demo-programs
+	@cargo run --quiet --package cluster-tests --bin demo
+
+.PHONY: control-plane-programs
+control-plane-programs:
+	@tests/go/build.sh --plain $(CONTROL_PLANE) >/dev/null
+
+.PHONY: demo-programs
+demo-programs:
+	@cargo build --package cluster-tests --package $(CREATOR) --bins
+
+# The fast tests run as soon as they are built, while Go may still build for minutes.
+.PHONY: test
+test: tools
+	@tests/go/build.sh --check $(CONTROL_PLANE)
+	@$(MAKE) --no-print-directory -j2 control-plane-programs fast-tests
+	$(call timed,Tests on a real control plane,cargo test --package cluster-tests)
+
+# Afterwards all that the next tests need is built too: the creator as it ships, and the tests themselves, which are
+# not optimized: that would take longer than it saves.
+.PHONY: fast-tests
+fast-tests:
+	$(call timed,Tests without a cluster,cargo test)
+	$(call timed,Build of the creator as it ships,cargo build --release --package $(CREATOR))
+	$(call timed,Build of the tests on a control plane,cargo test --no-run --package cluster-tests)
+
+.PHONY: bench
+bench: tools
+	@tests/go/build.sh --check $(CONTROL_PLANE) kubectl
+	cargo run --release --package cluster-tests --bin bench
+
+.PHONY: docs
+docs: tools
+	cargo run --package $(CREATOR) --example options-table
+
+.PHONY: clean
+clean:
+	cargo clean
