@@ -66,7 +66,7 @@ bench: tools
 
 .PHONY: docs
 docs: tools
-	cargo run --package $(CREATOR) --example options-table
+	UPDATE_DOCS=1 cargo test --package $(CREATOR) --test configuration
 
 .PHONY: clean
 clean:

@@ -4,4 +4,5 @@
 #![allow(clippy::expect_used, clippy::panic)]
 
 pub mod harness;
+pub mod measurement;
 pub mod proxy;
