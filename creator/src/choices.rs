@@ -51,17 +51,15 @@ impl NodeAddressType {
 }
 
 /// The text is not an address that can be advertised.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "{0:?} is none of node-name, host-ip, InternalIP, ExternalIP, Hostname, InternalDNS, ExternalDNS, template:TEXT"
-)]
-pub struct UnknownAdvertise(String);
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected node-name, host-ip, InternalIP, ExternalIP, Hostname, InternalDNS, ExternalDNS or template:TEXT")]
+pub struct UnknownAdvertise;
 
 impl FromStr for Advertise {
     type Err = UnknownAdvertise;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if let Some(template) = text.strip_prefix("template:") {
+        if let Some(template) = text.strip_prefix("template:").filter(|template| !template.is_empty()) {
             return Ok(Self::Template(template.to_owned()));
         }
         match text {
@@ -71,7 +69,7 @@ impl FromStr for Advertise {
                 .into_iter()
                 .find(|kind| kind.as_str() == text)
                 .map(Self::NodeAddress)
-                .ok_or_else(|| UnknownAdvertise(text.to_owned())),
+                .ok_or(UnknownAdvertise),
         }
     }
 }
@@ -84,6 +82,28 @@ impl fmt::Display for Advertise {
             Self::NodeAddress(kind) => f.write_str(kind.as_str()),
             Self::Template(text) => write!(f, "template:{text}"),
         }
+    }
+}
+
+/// What to advertise, as one text: kinds of address to try in this order, separated by commas. A template takes the rest
+/// of the text, since it may hold commas of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdvertiseList(pub Vec<Advertise>);
+
+impl FromStr for AdvertiseList {
+    type Err = UnknownAdvertise;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim_start();
+        let (first, rest) = match text.split_once(',') {
+            Some((first, rest)) if !text.starts_with("template:") => (first.trim_end(), Some(rest)),
+            _ => (text, None),
+        };
+        let mut kinds = vec![first.parse()?];
+        if let Some(rest) = rest {
+            kinds.extend(rest.parse::<Self>()?.0);
+        }
+        Ok(Self(kinds))
     }
 }
 
@@ -112,9 +132,9 @@ pub enum Format {
 }
 
 /// The text is not a format.
-#[derive(Debug, thiserror::Error)]
-#[error("{0:?} is none of conf, env, json, template:FILE")]
-pub struct UnknownFormat(String);
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected conf, env, json or template:FILE")]
+pub struct UnknownFormat;
 
 impl FromStr for Format {
     type Err = UnknownFormat;
@@ -126,7 +146,7 @@ impl FromStr for Format {
             "json" => Ok(Self::Json),
             _ => match text.strip_prefix("template:") {
                 Some(file) if !file.is_empty() => Ok(Self::Template(PathBuf::from(file))),
-                _ => Err(UnknownFormat(text.to_owned())),
+                _ => Err(UnknownFormat),
             },
         }
     }
@@ -158,8 +178,11 @@ pub enum Flavor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Bind {
     /// Bind to every address of the pod, at the ports that the Service targets.
+    // Helm writes an unquoted `on` of its values as `true` (YAML 1.1).
+    #[value(alias = "true")]
     On,
     /// Leave binding to the application's own configuration.
+    #[value(alias = "false")]
     Off,
 }
 
@@ -190,8 +213,25 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Advertise>().unwrap().to_string(), text);
         }
-        for text in ["", "internalip", "NodeName", "host_ip"] {
+        for text in ["", "internalip", "NodeName", "host_ip", "template:"] {
             assert!(text.parse::<Advertise>().is_err(), "{text:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn a_list_of_advertise_is_separated_by_commas_but_for_templates() {
+        use Advertise::{HostIp, NodeAddress, NodeName, Template};
+        for (text, kinds) in [
+            ("node-name", vec![NodeName]),
+            ("ExternalIP,host-ip", vec![NodeAddress(NodeAddressType::ExternalIP), HostIp]),
+            ("ExternalIP , host-ip", vec![NodeAddress(NodeAddressType::ExternalIP), HostIp]),
+            ("template:{{a}},{{b}}", vec![Template("{{a}},{{b}}".to_owned())]),
+            ("host-ip, template:a, node-name", vec![HostIp, Template("a, node-name".to_owned())]),
+        ] {
+            assert_eq!(text.parse(), Ok(AdvertiseList(kinds)), "{text:?}");
+        }
+        for text in ["", ",", "node-name,", ",node-name", "node-name,,host-ip", "node-name;host-ip"] {
+            assert_eq!(text.parse::<AdvertiseList>(), Err(UnknownAdvertise), "{text:?}");
         }
     }
 

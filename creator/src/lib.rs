@@ -1,3 +1,31 @@
 //! The creator: gives its own pod a NodePort Service and tells the application in a file.
 
+pub mod address;
 pub mod choices;
+pub mod create;
+pub mod effect;
+pub mod ensure;
+pub mod ensure_error;
+pub mod error;
+pub mod facts;
+pub mod host;
+pub mod identity;
+pub mod judge;
+pub mod label;
+pub mod output;
+pub mod place;
+pub mod plan;
+pub mod pod;
+pub mod ports;
+pub mod preview;
+pub mod rejection;
+pub mod resolve;
+pub mod run;
+pub mod selector;
+pub mod service;
+pub mod settings;
+pub mod source;
+pub mod template;
+pub mod termination;
+pub mod values;
+pub mod yaml;

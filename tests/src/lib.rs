@@ -4,3 +4,4 @@
 #![allow(clippy::expect_used, clippy::panic)]
 
 pub mod harness;
+pub mod proxy;

@@ -1,0 +1,11 @@
+//! Speaks to the Kubernetes API: one call, one classified answer, and patience between calls.
+//!
+//! [`connect`](connect::connect) finds the API and the credentials, [`call`] says what is asked, [`classify`] what an
+//! answer means (pure), [`retry`] how long to go on, [`client`] does the I/O.
+
+pub mod call;
+pub mod classify;
+pub mod client;
+pub mod connect;
+pub mod retry;
+pub mod token;

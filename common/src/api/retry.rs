@@ -1,0 +1,145 @@
+//! Decides how long to wait between tries; what is tried is the caller's.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+/// The first pause: an API server that restarts refuses connections for less than a second.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+/// The longest pause: a pod should start within seconds of the API's return, and a thousand pods that wait with this
+/// pause ask 200 times a second.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// When all trying ends. One for the whole run, so that the sum of all waiting is bounded.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline {
+    at: Instant,
+}
+
+impl Deadline {
+    /// From now.
+    #[must_use]
+    pub fn after(timeout: Duration) -> Self {
+        // A timeout too large for the clock is no timeout in practice.
+        const FOREVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+        Self { at: Instant::now() + timeout.min(FOREVER) }
+    }
+
+    /// What is left; zero once it has passed.
+    #[must_use]
+    pub fn remaining(self) -> Duration {
+        self.at.saturating_duration_since(Instant::now())
+    }
+}
+
+/// The deadline does not allow another try.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TimeIsUp;
+
+/// Exponential backoff with jitter, up to a deadline.
+#[derive(Debug)]
+pub struct Patience {
+    deadline: Deadline,
+    tries: u32,
+}
+
+impl Patience {
+    /// Starts with the shortest pause.
+    #[must_use]
+    pub fn until(deadline: Deadline) -> Self {
+        Self { deadline, tries: 0 }
+    }
+
+    /// When it ends.
+    #[must_use]
+    pub fn deadline(&self) -> Deadline {
+        self.deadline
+    }
+
+    /// Waits before the next try: as long as the server asks (Retry-After), or longer each time.
+    ///
+    /// # Errors
+    /// Where the deadline leaves no room for another try.
+    pub async fn pause(&mut self, asked: Option<Duration>) -> Result<(), TimeIsUp> {
+        let pause = next_pause(self.tries, asked, self.deadline.remaining(), jitter()).ok_or(TimeIsUp)?;
+        self.tries = self.tries.saturating_add(1);
+        tokio::time::sleep(pause).await;
+        Ok(())
+    }
+}
+
+/// The pause before try number `tries + 1`; `jitter` is between 0 and 1.
+///
+/// Towards the deadline the pauses halve what is left, so that the last tries fall close to it.
+fn next_pause(tries: u32, asked: Option<Duration>, remaining: Duration, jitter: f64) -> Option<Duration> {
+    if remaining < FIRST_PAUSE {
+        return None;
+    }
+    if let Some(asked) = asked {
+        // Everybody was told the same number: spread the return over half of it more.
+        let pause = asked.mul_f64(1.0 + jitter / 2.0);
+        return (pause < remaining).then_some(pause);
+    }
+    let full = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(tries)).min(LONGEST_PAUSE);
+    Some(full.mul_f64(0.5 + jitter / 2.0).min(remaining / 2))
+}
+
+/// A number between 0 and 1. Only needs to differ between pods: the standard library's hash keys are random.
+fn jitter() -> f64 {
+    let bits = u32::try_from(RandomState::new().hash_one(()) >> 32).unwrap_or(0);
+    f64::from(bits) / f64::from(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let pauses: Vec<u128> =
+            (0..10).map(|tries| next_pause(tries, None, MINUTE, 1.0).unwrap().as_millis()).collect();
+        assert_eq!(pauses, [50, 100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000]);
+        assert_eq!(next_pause(u32::MAX, None, MINUTE, 0.0), Some(LONGEST_PAUSE / 2));
+    }
+
+    #[test]
+    fn the_server_decides_where_it_says_so() {
+        let asked = Duration::from_secs(7);
+        assert_eq!(next_pause(0, Some(asked), MINUTE, 0.0), Some(asked));
+        assert_eq!(next_pause(0, Some(asked), MINUTE, 1.0), Some(Duration::from_millis(10_500)));
+        assert_eq!(next_pause(0, Some(asked), Duration::from_secs(5), 0.0), None, "there would be no time left to ask");
+    }
+
+    #[test]
+    fn the_last_tries_fall_close_to_the_deadline() {
+        let mut remaining = Duration::from_secs(3);
+        let mut tries = 0;
+        while let Some(pause) = next_pause(20, None, remaining, 1.0) {
+            remaining -= pause;
+            tries += 1;
+        }
+        assert!(remaining < FIRST_PAUSE && tries < 10, "{remaining:?} left after {tries} tries");
+    }
+
+    #[test]
+    fn jitter_stays_in_its_range_and_varies() {
+        let values: Vec<f64> = (0..100).map(|_| jitter()).collect();
+        assert!(values.iter().all(|value| (0.0..=1.0).contains(value)));
+        assert!(values.iter().any(|value| (value - values[0]).abs() > f64::EPSILON));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn patience_ends_at_the_deadline() {
+        let start = Instant::now();
+        let mut patience = Patience::until(Deadline::after(MINUTE));
+        while patience.pause(None).await.is_ok() {}
+        let spent = start.elapsed();
+        assert!(spent > MINUTE - FIRST_PAUSE && spent <= MINUTE, "{spent:?}");
+    }
+}

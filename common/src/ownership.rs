@@ -1,0 +1,342 @@
+//! Decides whose a Service is, from the Service alone; it never asks the API and never acts.
+//!
+//! Both programs judge by this module only: the creator before it takes over or replaces a Service of its name, the
+//! watcher before it deletes one. Evidence, strongest first:
+//!
+//! 1. our annotations `pod-name` and `pod-uid`,
+//! 2. the creator label together with an owner reference to a pod (where the annotations were lost by hand),
+//! 3. the creator label together with a selector `ipfPodName` equal to the Service's own name, and no UID anywhere: a
+//!    Service of the original tool.
+//!
+//! Evidence that contradicts itself is no evidence: such a Service is [`Claim::Unclear`], and left alone.
+
+use std::fmt;
+
+use k8s_openapi::api::core::v1::Service;
+
+use crate::labels::{CREATOR, CREATOR_LABEL, POD_NAME_ANNOTATION, POD_NAME_LABEL, POD_UID_ANNOTATION};
+
+/// One pod, once: a name can be used again, a UID cannot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodRef {
+    /// `metadata.name`
+    pub name: String,
+    /// `metadata.uid`
+    pub uid: String,
+}
+
+impl fmt::Display for PodRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "pod {} (UID {})", self.name, self.uid)
+    }
+}
+
+/// For whom a Service says that it was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// Made by our creator for this pod.
+    Pod(PodRef),
+    /// Made by the original tool for the pod of this name; which of the pods of that name, nothing says.
+    OriginalTool {
+        /// The pod's name, which is the Service's too.
+        pod_name: String,
+    },
+    /// Marked as ours, yet it does not say for whom, or contradicts itself.
+    Unclear(Doubt),
+    /// Not made by either.
+    Foreign,
+}
+
+/// Why a Service that is marked as ours cannot be judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// The annotations name one pod and the owner reference another.
+    AnnotationsContradictOwner {
+        /// The pod of the annotations.
+        annotated: PodRef,
+        /// The pod of the owner reference.
+        owner: PodRef,
+    },
+    /// Several pods own it.
+    SeveralOwners,
+    /// One of the two annotations is there without the other, and no owner reference completes it.
+    HalfAnnotated,
+    /// The creator label stands alone.
+    OnlyLabelled,
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AnnotationsContradictOwner { annotated, owner } => {
+                write!(f, "its annotations name {annotated}, its owner reference {owner}")
+            }
+            Self::SeveralOwners => f.write_str("several pods own it"),
+            Self::HalfAnnotated => {
+                write!(f, "it has only one of the annotations {POD_NAME_ANNOTATION} and {POD_UID_ANNOTATION}")
+            }
+            Self::OnlyLabelled => {
+                write!(f, "it has the label {CREATOR_LABEL}={CREATOR}, and nothing on it says which pod it serves")
+            }
+        }
+    }
+}
+
+/// What a Service is to one pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// Made for this very pod.
+    ThisPod,
+    /// Made for an earlier pod of the same name.
+    EarlierPod {
+        /// That pod's UID.
+        uid: String,
+    },
+    /// Made by the original tool for a pod of this name.
+    OriginalTool,
+    /// Made for a pod of another name.
+    OtherPod {
+        /// That pod's name.
+        name: String,
+    },
+    /// Marked as ours, but nobody can tell whose.
+    Unclear(Doubt),
+    /// Someone else's.
+    Foreign,
+}
+
+/// Reads from a Service for whom it was made.
+#[must_use]
+pub fn claim(service: &Service) -> Claim {
+    let labelled = service.metadata.labels.as_ref().and_then(|labels| labels.get(CREATOR_LABEL)).map(String::as_str)
+        == Some(CREATOR);
+    let mut owners = pod_owners(service);
+    let owner = owners.next();
+    let several = owners.next().is_some();
+
+    match (annotated(service), owner) {
+        (Annotated::Fully(_) | Annotated::Half, _) if several => Claim::Unclear(Doubt::SeveralOwners),
+        (Annotated::Fully(annotated), Some(owner)) if annotated != owner => {
+            Claim::Unclear(Doubt::AnnotationsContradictOwner { annotated, owner })
+        }
+        (Annotated::Fully(pod), _) => Claim::Pod(pod),
+        (Annotated::Half, Some(owner)) if labelled => Claim::Pod(owner),
+        (Annotated::Half, _) => Claim::Unclear(Doubt::HalfAnnotated),
+        (Annotated::Not, _) if !labelled => Claim::Foreign,
+        (Annotated::Not, Some(_)) if several => Claim::Unclear(Doubt::SeveralOwners),
+        (Annotated::Not, Some(owner)) => Claim::Pod(owner),
+        (Annotated::Not, None) => match named_by_selector(service) {
+            Some(pod_name) => Claim::OriginalTool { pod_name },
+            None => Claim::Unclear(Doubt::OnlyLabelled),
+        },
+    }
+}
+
+/// What a Service is to `pod`; both are in the same namespace, since a Service's owner and selector cannot leave it.
+#[must_use]
+pub fn relation(service: &Service, pod: &PodRef) -> Relation {
+    match claim(service) {
+        Claim::Pod(claimed) if claimed == *pod => Relation::ThisPod,
+        Claim::Pod(claimed) if claimed.name == pod.name => Relation::EarlierPod { uid: claimed.uid },
+        Claim::Pod(claimed) => Relation::OtherPod { name: claimed.name },
+        Claim::OriginalTool { pod_name } if pod_name == pod.name => Relation::OriginalTool,
+        Claim::OriginalTool { pod_name } => Relation::OtherPod { name: pod_name },
+        Claim::Unclear(doubt) => Relation::Unclear(doubt),
+        Claim::Foreign => Relation::Foreign,
+    }
+}
+
+enum Annotated {
+    Fully(PodRef),
+    Half,
+    Not,
+}
+
+fn annotated(service: &Service) -> Annotated {
+    let value = |key| {
+        let annotations = service.metadata.annotations.as_ref()?;
+        annotations.get(key).filter(|value| !value.is_empty()).cloned()
+    };
+    match (value(POD_NAME_ANNOTATION), value(POD_UID_ANNOTATION)) {
+        (Some(name), Some(uid)) => Annotated::Fully(PodRef { name, uid }),
+        (None, None) => Annotated::Not,
+        _ => Annotated::Half,
+    }
+}
+
+fn pod_owners(service: &Service) -> impl Iterator<Item = PodRef> {
+    service
+        .metadata
+        .owner_references
+        .iter()
+        .flatten()
+        .filter(|owner| owner.api_version == "v1" && owner.kind == "Pod")
+        .map(|owner| PodRef { name: owner.name.clone(), uid: owner.uid.clone() })
+}
+
+/// The original tool names the Service after the pod, and selects that name.
+fn named_by_selector(service: &Service) -> Option<String> {
+    let selected = service.spec.as_ref()?.selector.as_ref()?.get(POD_NAME_LABEL)?;
+    (Some(selected) == service.metadata.name.as_ref()).then(|| selected.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::core::v1::ServiceSpec;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+    use std::collections::BTreeMap;
+
+    /// A Service named `app-0`, built up by what marks it.
+    #[derive(Default)]
+    struct Marks(Service);
+
+    impl Marks {
+        fn new() -> Self {
+            Self(Service {
+                metadata: ObjectMeta { name: Some("app-0".into()), ..ObjectMeta::default() },
+                ..Service::default()
+            })
+        }
+        fn label(mut self) -> Self {
+            self.0.metadata.labels = Some(BTreeMap::from([(CREATOR_LABEL.into(), CREATOR.into())]));
+            self
+        }
+        fn note(mut self, key: &str, value: &str) -> Self {
+            self.0.metadata.annotations.get_or_insert_default().insert(key.into(), value.into());
+            self
+        }
+        fn notes(self, name: &str, uid: &str) -> Self {
+            self.note(POD_NAME_ANNOTATION, name).note(POD_UID_ANNOTATION, uid)
+        }
+        fn owner(mut self, kind: &str, name: &str, uid: &str) -> Self {
+            self.0.metadata.owner_references.get_or_insert_default().push(OwnerReference {
+                api_version: if kind == "Pod" { "v1" } else { "apps/v1" }.into(),
+                kind: kind.into(),
+                name: name.into(),
+                uid: uid.into(),
+                ..OwnerReference::default()
+            });
+            self
+        }
+        fn selects(mut self, name: &str) -> Self {
+            self.0.spec = Some(ServiceSpec {
+                selector: Some(BTreeMap::from([(POD_NAME_LABEL.into(), name.into())])),
+                ..ServiceSpec::default()
+            });
+            self
+        }
+    }
+
+    fn pod(name: &str, uid: &str) -> PodRef {
+        PodRef { name: name.into(), uid: uid.into() }
+    }
+
+    #[test]
+    fn claim_follows_the_evidence() {
+        let contradiction =
+            Doubt::AnnotationsContradictOwner { annotated: pod("app-0", "u1"), owner: pod("app-0", "u2") };
+        let table = [
+            (
+                "as the creator makes it",
+                Marks::new().label().notes("app-0", "u1").owner("Pod", "app-0", "u1").selects("app-0"),
+                Claim::Pod(pod("app-0", "u1")),
+            ),
+            (
+                "owner-reference none",
+                Marks::new().label().notes("app-0", "u1").selects("app-0"),
+                Claim::Pod(pod("app-0", "u1")),
+            ),
+            (
+                "label lost by hand",
+                Marks::new().notes("app-0", "u1").owner("Pod", "app-0", "u1"),
+                Claim::Pod(pod("app-0", "u1")),
+            ),
+            (
+                "annotations lost by hand",
+                Marks::new().label().owner("Pod", "app-0", "u1").selects("app-0"),
+                Claim::Pod(pod("app-0", "u1")),
+            ),
+            (
+                "an owner that is no pod adds nothing",
+                Marks::new().label().notes("app-0", "u1").owner("StatefulSet", "app", "s"),
+                Claim::Pod(pod("app-0", "u1")),
+            ),
+            (
+                "one annotation lost, owner there",
+                Marks::new().label().note(POD_UID_ANNOTATION, "u1").owner("Pod", "app-0", "u1"),
+                Claim::Pod(pod("app-0", "u1")),
+            ),
+            (
+                "one annotation lost, no owner",
+                Marks::new().label().note(POD_UID_ANNOTATION, "u1"),
+                Claim::Unclear(Doubt::HalfAnnotated),
+            ),
+            ("one annotation empty", Marks::new().label().notes("app-0", ""), Claim::Unclear(Doubt::HalfAnnotated)),
+            (
+                "half annotated, not labelled",
+                Marks::new().note(POD_NAME_ANNOTATION, "app-0").owner("Pod", "app-0", "u1"),
+                Claim::Unclear(Doubt::HalfAnnotated),
+            ),
+            (
+                "annotations against owner",
+                Marks::new().label().notes("app-0", "u1").owner("Pod", "app-0", "u2"),
+                Claim::Unclear(contradiction),
+            ),
+            (
+                "two pods own it",
+                Marks::new().label().notes("app-0", "u1").owner("Pod", "app-0", "u1").owner("Pod", "app-1", "u2"),
+                Claim::Unclear(Doubt::SeveralOwners),
+            ),
+            (
+                "two pods own it, no annotations",
+                Marks::new().label().owner("Pod", "app-0", "u1").owner("Pod", "app-1", "u2"),
+                Claim::Unclear(Doubt::SeveralOwners),
+            ),
+            (
+                "the original tool's",
+                Marks::new().label().selects("app-0"),
+                Claim::OriginalTool { pod_name: "app-0".into() },
+            ),
+            (
+                "labelled, selects another name",
+                Marks::new().label().selects("app-1"),
+                Claim::Unclear(Doubt::OnlyLabelled),
+            ),
+            ("labelled by hand", Marks::new().label(), Claim::Unclear(Doubt::OnlyLabelled)),
+            ("a user's own", Marks::new(), Claim::Foreign),
+            ("a user's own with our selector", Marks::new().selects("app-0"), Claim::Foreign),
+            ("a user's own, owned by a pod", Marks::new().owner("Pod", "app-0", "u1"), Claim::Foreign),
+        ];
+        for (case, marks, expected) in table {
+            assert_eq!(claim(&marks.0), expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn another_value_of_the_creator_label_is_someone_elses() {
+        let mut marks = Marks::new().label().selects("app-0");
+        marks.0.metadata.labels = Some(BTreeMap::from([(CREATOR_LABEL.into(), "helm".into())]));
+        assert_eq!(claim(&marks.0), Claim::Foreign);
+    }
+
+    #[test]
+    fn relation_tells_this_pod_from_every_other() {
+        let me = pod("app-0", "u2");
+        let table = [
+            (Marks::new().label().notes("app-0", "u2"), Relation::ThisPod),
+            (Marks::new().label().notes("app-0", "u1"), Relation::EarlierPod { uid: "u1".into() }),
+            (Marks::new().label().notes("app-1", "u2"), Relation::OtherPod { name: "app-1".into() }),
+            (Marks::new().label().notes("app-1", "u3"), Relation::OtherPod { name: "app-1".into() }),
+            (Marks::new().label().selects("app-0"), Relation::OriginalTool),
+            (Marks::new().label(), Relation::Unclear(Doubt::OnlyLabelled)),
+            (Marks::new(), Relation::Foreign),
+        ];
+        for (marks, expected) in table {
+            assert_eq!(relation(&marks.0, &me), expected, "{:?}", marks.0);
+        }
+        let mut fixed_name = Marks::new().label().selects("web");
+        fixed_name.0.metadata.name = Some("web".into());
+        assert_eq!(relation(&fixed_name.0, &me), Relation::OtherPod { name: "web".into() });
+    }
+}

@@ -1,0 +1,140 @@
+//! What can keep a pod from its Service, in words that say what to do.
+
+use std::{fmt, time::Duration};
+
+use common::{
+    api::client::{CallError, PersistError, Sent},
+    ownership::PodRef,
+};
+
+use crate::{
+    judge::{Obsolete, Whose},
+    ports::NoNodePort,
+};
+
+/// Something that may pass while the creator waits.
+#[derive(Debug)]
+pub enum Obstacle {
+    /// A Service of this name was there a moment ago.
+    NameTaken,
+    /// The API has no port to give.
+    NoPort(CallError),
+    /// The API does not answer, or cannot now.
+    Silent(CallError),
+    /// The Service of this name is being deleted.
+    Terminating,
+    /// An earlier pod's Service is there, and the creator may not delete it.
+    Predecessor {
+        /// Whose it is.
+        why: Obsolete,
+        /// The refusal.
+        source: CallError,
+    },
+    /// The obsolete Service was changed between the look and the delete.
+    Changing(CallError),
+}
+
+impl Obstacle {
+    /// How long the API asks to wait.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Silent(error) => error.retry_after(),
+            _ => None,
+        }
+    }
+
+    /// Whether nothing can have been created, since no connection came about.
+    #[must_use]
+    pub fn never_sent(&self) -> bool {
+        matches!(self, Self::Silent(CallError::NoAnswer { sent: Sent::Never, .. }))
+    }
+
+    /// The error of the API behind it.
+    #[must_use]
+    pub fn cause(&self) -> Option<&CallError> {
+        match self {
+            Self::NameTaken | Self::Terminating => None,
+            Self::NoPort(error) | Self::Silent(error) | Self::Changing(error) => Some(error),
+            Self::Predecessor { source, .. } => Some(source),
+        }
+    }
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NameTaken => f.write_str("its name is in use"),
+            Self::NoPort(_) => f.write_str("no node port is to be had"),
+            Self::Silent(_) => f.write_str("the API server does not answer"),
+            Self::Terminating => {
+                f.write_str("the Service of this name is being deleted, and has a finalizer that someone must remove")
+            }
+            Self::Predecessor { why, .. } => write!(
+                f,
+                "the existing Service must go first: {why}; the garbage collector or the watcher will delete it, or allow the creator to"
+            ),
+            Self::Changing(_) => f.write_str("the obsolete Service keeps changing"),
+        }
+    }
+}
+
+/// The pod has no Service.
+#[derive(Debug, thiserror::Error)]
+pub enum EnsureError {
+    /// The API refused to create or delete it.
+    #[error(transparent)]
+    Refused(CallError),
+    /// A read was refused, or the API did not answer in time.
+    #[error(transparent)]
+    Call(PersistError),
+    /// The name is someone else's.
+    #[error("Service {service} exists and is left as it is: {whose}")]
+    Taken {
+        /// Namespace and name.
+        service: String,
+        /// Whose it is.
+        whose: Whose,
+    },
+    /// A Service that only the creator could remove, and may not.
+    #[error("Service {service} must be replaced, because {why}")]
+    MayNotDelete {
+        /// Namespace and name.
+        service: String,
+        /// Why it must go.
+        why: Obsolete,
+        /// The refusal.
+        source: CallError,
+    },
+    /// This pod does not exist any more.
+    #[error("{pod} is no longer in namespace {namespace}: it was deleted, or another pod has its name now")]
+    PodGone {
+        /// The pod.
+        pod: PodRef,
+        /// Its namespace.
+        namespace: String,
+    },
+    /// What was created has no node port.
+    #[error("Service {service} was created, but {source}: a webhook may have changed its type")]
+    NoNodePort {
+        /// Namespace and name.
+        service: String,
+        /// Which port.
+        source: NoNodePort,
+    },
+    /// The deadline came first.
+    #[error("gave up on Service {service} at the timeout: {obstacle}{}", because(.obstacle))]
+    TimeIsUp {
+        /// Namespace and name.
+        service: String,
+        /// What was in the way last.
+        obstacle: Obstacle,
+    },
+}
+
+fn because(obstacle: &Obstacle) -> String {
+    match obstacle.cause() {
+        Some(error) => format!(": {}", common::api::client::chain(error)),
+        None => String::new(),
+    }
+}
