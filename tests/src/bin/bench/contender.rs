@@ -53,8 +53,8 @@ impl Programs {
         let template = configmap.iter().find_map(|document| document["data"]["default.yaml"].as_str());
         Ok(Self {
             creator: cargo::creator().to_path_buf(),
-            measure: cargo::build(env!("CARGO_PKG_NAME"), "measure", Profile::Release),
-            floor: cargo::build(env!("CARGO_PKG_NAME"), "floor", Profile::Release),
+            measure: cargo::build(env!("CARGO_PKG_NAME"), "measure", Profile::Release, &[]),
+            floor: cargo::build(env!("CARGO_PKG_NAME"), "floor", Profile::Release, &[]),
             kubectl: programs::kubectl()?,
             script: Path::new(env!("CARGO_MANIFEST_DIR")).join("bench/kubectl-sed.sh"),
             template: template.ok_or("the documented ConfigMap has no default.yaml")?.to_owned(),
