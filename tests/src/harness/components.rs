@@ -10,10 +10,10 @@ use super::{
     access::{self, Credentials},
     audit,
     certificates::{Certificates, Identity},
-    control_plane::Options,
     keeper::protocol::{Command, Ends},
     ports,
     programs::Programs,
+    start::Options,
 };
 
 /// A program of the control plane.

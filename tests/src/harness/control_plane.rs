@@ -3,7 +3,6 @@
 use std::{
     collections::HashMap,
     fs, io,
-    ops::RangeInclusive,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -18,7 +17,6 @@ use kube::{Api, Client, api::PostParams};
 use serde_json::json;
 use tokio::sync::OnceCell;
 
-pub use super::components::Component;
 use super::{
     Namespace, Signal,
     access::{self, Credentials},
@@ -28,7 +26,11 @@ use super::{
     eventually,
     keeper::{Keeper, KeeperError, Process},
     preflight::{self, Level},
-    programs::{Programs, ProgramsError},
+    programs::Programs,
+};
+pub use super::{
+    components::Component,
+    start::{Options, StartError},
 };
 
 /// How long a component may take to answer, on a busy machine.
@@ -43,44 +45,6 @@ pub const NODE: &str = "node-1";
 pub const NODE_IPV4: &str = "192.0.2.11";
 /// The IPv6 address of [`NODE`].
 pub const NODE_IPV6: &str = "2001:db8::11";
-
-/// What a test may change about a control plane of its own.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// The node ports there are (30000-32767 by default): a small range is soon full.
-    pub service_node_port_range: Option<RangeInclusive<u16>>,
-    /// Further flags of kube-apiserver.
-    pub apiserver_flags: Vec<String>,
-    /// Further flags of kube-controller-manager.
-    pub controller_manager_flags: Vec<String>,
-    /// Further flags of etcd.
-    pub etcd_flags: Vec<String>,
-}
-
-/// Why a control plane did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// Its programs are not there.
-    #[error(transparent)]
-    Programs(#[from] ProgramsError),
-    /// Its processes cannot be kept.
-    #[error(transparent)]
-    Keeper(#[from] KeeperError),
-    /// Its files cannot be written.
-    #[error("cannot write the control plane's files")]
-    Files(#[from] io::Error),
-    /// Its certificates cannot be made.
-    #[error("cannot make certificates")]
-    Certificates(#[from] rcgen::Error),
-    /// A program ended instead of getting ready.
-    #[error("{component:?} ended before it was ready; the end of its log:\n{log}")]
-    Ended {
-        /// Which.
-        component: Component,
-        /// Its last lines.
-        log: String,
-    },
-}
 
 /// etcd, kube-apiserver and kube-controller-manager on loopback. Dropping it ends them.
 pub struct ControlPlane {

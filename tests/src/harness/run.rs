@@ -1,30 +1,20 @@
 //! One run of a program for a pod: the creator as it ships, as a process, with nothing of this machine's environment.
 
-use std::{
-    collections::BTreeMap,
-    fs, io,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, fs, io, path::PathBuf, sync::Arc, time::Duration};
 
 use serde_json::json;
 
 use super::{
-    Pod, access, cargo,
+    Outcome, Pod, access, cargo,
     keeper::{
-        Exit, Keeper, Process,
-        protocol::{Command, Ends, Signal},
+        Keeper,
+        protocol::{Command, Ends},
     },
+    outcome::{Files, OUTPUT, Running, TERMINATION_MESSAGE},
 };
 
 /// A run takes its own 60 s timeout at most; one that hangs beyond is a failure, not a hanging test.
 const DEADLINE: Duration = Duration::from_secs(90);
-
-/// The file that the program is told to write, by its name in the run's folder.
-const OUTPUT: &str = "nodeport.conf";
-/// The file that stands for the container's termination message.
-const TERMINATION_MESSAGE: &str = "termination-log";
 
 /// Gives a program the files a pod's container has, where only it sees them, and becomes that program.
 /// $1: the run's folder; $2: the program; then its arguments. /run is where /var/run leads on every current system.
@@ -68,29 +58,6 @@ enum Surroundings {
     /// The service account's folder and the variables of a pod.
     InCluster,
 }
-
-/// A run that was started.
-pub struct Running {
-    process: Process,
-    deadline: Duration,
-    files: Files,
-}
-
-/// How a run ended.
-#[derive(Debug)]
-pub struct Outcome {
-    /// How the process ended.
-    pub exit: Exit,
-    /// Its standard output.
-    pub stdout: String,
-    /// Its standard error.
-    pub stderr: String,
-    files: Files,
-}
-
-/// The folder where a run's files are, as the test sees it.
-#[derive(Clone, Debug)]
-struct Files(PathBuf);
 
 impl Run {
     /// The creator with a KUBECONFIG, as it runs for this pod.
@@ -294,106 +261,5 @@ impl Run {
         self.env.entry("KUBERNETES_SERVICE_HOST".to_owned()).or_insert(host);
         self.env.entry("KUBERNETES_SERVICE_PORT".to_owned()).or_insert(port);
         Ok(())
-    }
-}
-
-impl Running {
-    /// Its process id.
-    #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.process.pid()
-    }
-
-    /// Sends it a signal.
-    pub fn signal(&self, signal: Signal) {
-        self.process.signal(signal);
-    }
-
-    /// Its standard error so far.
-    #[must_use]
-    pub fn stderr(&self) -> String {
-        self.files.text("../stderr").unwrap_or_default()
-    }
-
-    /// Waits for its end.
-    ///
-    /// # Panics
-    /// When it does not end before the deadline: it is killed, and the message holds what it has said.
-    pub async fn wait(self) -> Outcome {
-        let exit = match tokio::time::timeout(self.deadline, self.process.wait()).await {
-            Ok(Ok(exit)) => exit,
-            Ok(Err(error)) => panic!("{error}"),
-            Err(_) => {
-                self.signal(Signal::Kill);
-                panic!("the program still ran after {:?}; its standard error:\n{}", self.deadline, self.stderr());
-            }
-        };
-        Outcome {
-            exit,
-            stdout: self.files.text("../stdout").unwrap_or_default(),
-            stderr: self.stderr(),
-            files: self.files,
-        }
-    }
-}
-
-impl Outcome {
-    /// Its exit code; None when a signal ended it.
-    #[must_use]
-    pub fn code(&self) -> Option<i32> {
-        self.exit.code
-    }
-
-    /// From before its start until its end.
-    #[must_use]
-    pub fn elapsed(&self) -> Duration {
-        self.exit.elapsed
-    }
-
-    /// Fails unless it ended with this code, and shows what it said instead. Returns itself, to look further.
-    ///
-    /// # Panics
-    /// When the code is another one.
-    #[track_caller]
-    pub fn expect_code(self, code: i32) -> Self {
-        let Exit { code: seen, signal, .. } = self.exit;
-        assert_eq!(
-            seen,
-            Some(code),
-            "exit code (signal {signal:?})\nstandard output:\n{}\nstandard error:\n{}",
-            self.stdout,
-            self.stderr
-        );
-        self
-    }
-
-    /// The file it wrote; None when there is none.
-    #[must_use]
-    pub fn output(&self) -> Option<String> {
-        self.file(OUTPUT)
-    }
-
-    /// What it left as the container's termination message; empty for nothing.
-    #[must_use]
-    pub fn termination_message(&self) -> String {
-        self.file(TERMINATION_MESSAGE).unwrap_or_default()
-    }
-
-    /// A file of the run's folder, by name; None when there is none.
-    #[must_use]
-    pub fn file(&self, name: &str) -> Option<String> {
-        self.files.text(name)
-    }
-
-    /// The folder with its files, as the test sees it.
-    #[must_use]
-    pub fn folder(&self) -> &Path {
-        &self.files.0
-    }
-}
-
-impl Files {
-    fn text(&self, name: &str) -> Option<String> {
-        fs::read(self.0.join(name)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 }
