@@ -1,8 +1,11 @@
 //! One run: the order of its steps, and what is done at the same time.
 
-use common::api::{
-    connect::{Connection, connect},
-    retry::Deadline,
+use common::{
+    api::{
+        connect::{Connection, connect},
+        retry::Deadline,
+    },
+    settings::{DnsLabel, DnsSubdomain},
 };
 
 use crate::{
@@ -82,10 +85,10 @@ pub async fn create(settings: &Settings) -> Result<(), Error> {
 
 fn who_am_i(settings: &Settings, connection: &Connection) -> Result<Identity, IdentityError> {
     let told = Told {
-        pod: settings.pod.as_ref().map(|name| name.as_str()),
+        pod: settings.pod.as_ref().map(DnsSubdomain::as_str),
         uid: settings.pod_uid.as_deref(),
-        node: settings.node_name.as_ref().map(|name| name.as_str()),
-        namespace: settings.namespace.as_ref().map(|name| name.as_str()),
+        node: settings.node_name.as_ref().map(DnsSubdomain::as_str),
+        namespace: settings.namespace.as_ref().map(DnsLabel::as_str),
     };
     let hostname = std::env::var("HOSTNAME").ok();
     identify(told, connection.claims.as_ref(), hostname.as_deref(), &connection.namespace)

@@ -81,7 +81,7 @@ pub fn difference(wanted: &[Port], given: &[GivenPort]) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn service(ports: serde_json::Value) -> Service {
+    fn service(ports: &serde_json::Value) -> Service {
         serde_json::from_value(serde_json::json!({"metadata": {}, "spec": {"ports": ports}})).unwrap()
     }
 
@@ -105,12 +105,13 @@ mod tests {
 
     #[test]
     fn the_order_of_ports_counts_for_nothing() {
-        assert_eq!(difference(&wanted(), &given(&service(stored())).unwrap()), None);
+        assert_eq!(difference(&wanted(), &given(&service(&stored())).unwrap()), None);
     }
 
     #[test]
     fn every_field_of_a_port_counts() {
-        let changes: [(&str, fn(&mut Port)); 5] = [
+        type Change = fn(&mut Port);
+        let changes: [(&str, Change); 5] = [
             ("name", |port| port.name = None),
             ("port", |port| port.port = 1),
             ("protocol", |port| port.protocol = Protocol::SCTP),
@@ -120,16 +121,16 @@ mod tests {
         for (field, change) in changes {
             let mut wanted = wanted();
             change(&mut wanted[0]);
-            assert!(difference(&wanted, &given(&service(stored())).unwrap()).is_some(), "{field}");
+            assert!(difference(&wanted, &given(&service(&stored())).unwrap()).is_some(), "{field}");
         }
         let mut fixed = wanted();
         fixed[0].node_port = Some(30001);
-        assert_eq!(difference(&fixed, &given(&service(stored())).unwrap()), None);
+        assert_eq!(difference(&fixed, &given(&service(&stored())).unwrap()), None);
     }
 
     #[test]
     fn a_port_too_many_or_too_few_is_a_difference() {
-        let given = given(&service(stored())).unwrap();
+        let given = given(&service(&stored())).unwrap();
         assert_eq!(difference(&wanted()[..1], &given).as_deref(), Some("port gossip is not in the template"));
         assert_eq!(difference(&wanted(), &given[..1]).as_deref(), Some("port artery differs"));
     }
@@ -138,13 +139,13 @@ mod tests {
     fn a_port_without_node_port_is_never_given() {
         for node_port in [serde_json::json!(null), serde_json::json!(0), serde_json::json!(70000)] {
             let ports = serde_json::json!([{"name": "artery", "port": 1, "nodePort": node_port}]);
-            assert_eq!(given(&service(ports)), Err(NoNodePort("artery".into())));
+            assert_eq!(given(&service(&ports)), Err(NoNodePort("artery".into())));
         }
     }
 
     #[test]
     fn kubernetes_defaults_are_filled_in() {
-        let ports = given(&service(serde_json::json!([{"port": 80, "nodePort": 30001}]))).unwrap();
+        let ports = given(&service(&serde_json::json!([{"port": 80, "nodePort": 30001}]))).unwrap();
         assert_eq!(ports[0].target_port, TargetPort::Number(80));
         assert_eq!(ports[0].protocol, Protocol::TCP);
     }

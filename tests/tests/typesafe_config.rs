@@ -16,9 +16,10 @@ use creator::{
     choices::{Bind, Flavor},
     host::Host,
     output::{
-        AllocatedPort, Allocation, Pod, Protocol,
+        AllocatedPort, Allocation, Pod,
         hocon::{Akka, render},
     },
+    service::Protocol,
 };
 
 /// Hosts that HOCON could take for something else, or that have a form of their own.
@@ -148,7 +149,7 @@ fn port(name: &str, node_port: u16, target: u16) -> AllocatedPort {
         name: Some(name.to_owned()),
         port: NonZeroU16::new(target).unwrap(),
         node_port: NonZeroU16::new(node_port).unwrap(),
-        protocol: Protocol::Tcp,
+        protocol: Protocol::TCP,
         target: NonZeroU16::new(target),
     }
 }

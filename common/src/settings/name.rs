@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::names::is_dns_label;
+
 /// The text is not a name of its kind.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {0}")]
@@ -61,10 +63,6 @@ name! {
     ConfigMapKey,
     "at most 253 letters, digits, dashes, underscores and dots, neither `.` nor starting with `..`",
     is_config_map_key
-}
-
-fn is_dns_label(text: &str) -> bool {
-    text.len() <= 63 && is_dns_part(text)
 }
 
 fn is_dns_subdomain(text: &str) -> bool {
