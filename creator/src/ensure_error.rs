@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use common::{
-    api::client::{CallError, PersistError, Sent},
+    api::client::{CallError, PersistError},
     ownership::PodRef,
 };
 
@@ -44,10 +44,16 @@ impl Obstacle {
         }
     }
 
-    /// Whether nothing can have been created, since no connection came about.
+    /// Whether nothing can have been created: a look at the name would find nothing, and be one request too many.
     #[must_use]
-    pub fn never_sent(&self) -> bool {
-        matches!(self, Self::Silent(CallError::NoAnswer { sent: Sent::Never, .. }))
+    pub fn nothing_done(&self) -> bool {
+        matches!(self, Self::Silent(error) if error.never_done())
+    }
+
+    /// Whether it is only that the deadline ended the wait for an answer.
+    #[must_use]
+    pub fn cut_short(&self) -> bool {
+        self.cause().is_some_and(CallError::cut_short)
     }
 
     /// The error of the API behind it.
