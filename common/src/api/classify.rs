@@ -155,6 +155,12 @@ impl Refusal {
         self.message.contains("exceeded quota") || self.message.contains("status unknown for quota")
     }
 
+    /// Whether the API turned the request away before it looked at what was asked: nothing of it was carried out.
+    #[must_use]
+    pub fn is_unread(&self) -> bool {
+        matches!(self.code, 401 | 429)
+    }
+
     fn only_ports_taken(&self) -> bool {
         !self.causes.is_empty()
             && self.causes.iter().all(|cause| cause.message.contains("provided port is already allocated"))
