@@ -66,7 +66,7 @@ impl Error {
 fn of_facts(error: &FactsError) -> Exit {
     match error {
         FactsError::NoPod { .. } | FactsError::HostNetwork { .. } | FactsError::NoNode(_) => Exit::Usage,
-        FactsError::Replaced { .. } => Exit::Taken,
+        FactsError::Gone { .. } | FactsError::Replaced { .. } => Exit::Taken,
         FactsError::Unset { .. } => Exit::Timeout,
         FactsError::Call(error) => of_call(error),
     }
