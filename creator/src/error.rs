@@ -83,7 +83,7 @@ fn of_ensure(error: &EnsureError) -> Exit {
             Obstacle::NoPort(_) => Exit::NoPort,
             Obstacle::NameTaken
             | Obstacle::Silent(_)
-            | Obstacle::Terminating
+            | Obstacle::Terminating { .. }
             | Obstacle::Predecessor { .. }
             | Obstacle::Changing(_) => Exit::Timeout,
         },
