@@ -122,7 +122,7 @@ impl Run<'_> {
                     return Ok(Some(ports));
                 }
                 Verdict::Refuse(whose) => return Err(EnsureError::Taken { service: self.task.label(), whose }),
-                Verdict::Wait => Obstacle::Terminating,
+                Verdict::Wait => Obstacle::Terminating { finalizers: service.metadata.finalizers.unwrap_or_default() },
                 Verdict::Replace(why) => match self.remove(&service, why).await? {
                     Removal::Done => continue,
                     Removal::Waiting(obstacle) => obstacle,

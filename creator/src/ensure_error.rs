@@ -25,7 +25,10 @@ pub enum Obstacle {
     /// The API does not answer, or cannot now.
     Silent(CallError),
     /// The Service of this name is being deleted.
-    Terminating,
+    Terminating {
+        /// What keeps it from going.
+        finalizers: Vec<String>,
+    },
     /// An earlier pod's Service is there, and the creator may not delete it.
     Predecessor {
         /// Whose it is.
@@ -63,7 +66,7 @@ impl Obstacle {
     #[must_use]
     pub fn cause(&self) -> Option<&CallError> {
         match self {
-            Self::NameTaken | Self::Terminating => None,
+            Self::NameTaken | Self::Terminating { .. } => None,
             Self::NoPort(error) | Self::Silent(error) | Self::Changing(error) => Some(error),
             Self::Predecessor { source, .. } => Some(source),
         }
@@ -76,9 +79,11 @@ impl fmt::Display for Obstacle {
             Self::NameTaken => f.write_str("its name is in use"),
             Self::NoPort(error) => write!(f, "no node port is to be had, because {}", why_no_port(error)),
             Self::Silent(_) => f.write_str("the API server does not answer"),
-            Self::Terminating => {
-                f.write_str("the Service of this name is being deleted, and has a finalizer that someone must remove")
-            }
+            Self::Terminating { finalizers } => write!(
+                f,
+                "the Service of this name is being deleted, and kept by finalizers that their controllers, or a hand, must remove: {}",
+                finalizers.join(", ")
+            ),
             Self::Predecessor { why, .. } => write!(
                 f,
                 "the existing Service must go first: {why}; the garbage collector or the watcher will delete it, or allow the creator to"

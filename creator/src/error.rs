@@ -67,7 +67,7 @@ impl Error {
 fn of_facts(error: &FactsError) -> Exit {
     match error {
         FactsError::NoPod { .. } | FactsError::HostNetwork { .. } | FactsError::NoNode(_) => Exit::Usage,
-        FactsError::Replaced { .. } => Exit::Taken,
+        FactsError::Gone { .. } | FactsError::Replaced { .. } => Exit::Taken,
         FactsError::Unset { .. } => Exit::Timeout,
         FactsError::Call(error) => of_call(error),
     }
@@ -84,7 +84,7 @@ fn of_ensure(error: &EnsureError) -> Exit {
             Obstacle::NoPort(_) => Exit::NoPort,
             Obstacle::NameTaken
             | Obstacle::Silent(_)
-            | Obstacle::Terminating
+            | Obstacle::Terminating { .. }
             | Obstacle::Predecessor { .. }
             | Obstacle::Changing(_) => Exit::Timeout,
         },

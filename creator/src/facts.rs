@@ -60,6 +60,14 @@ pub enum FactsError {
         /// The pod's name.
         pod: String,
     },
+    /// The pod whose UID is known is not there any more.
+    #[error("{pod} is no longer in namespace {namespace}: it was deleted")]
+    Gone {
+        /// The pod.
+        pod: PodRef,
+        /// Its namespace.
+        namespace: String,
+    },
     /// Another pod has the name now.
     #[error("pod {namespace}/{pod} has UID {found} now, and this is the pod with UID {expected}: it was replaced")]
     Replaced {
@@ -265,7 +273,10 @@ impl<'a> Facts<'a> {
         let Identity { namespace, pod, uid, source, .. } = self.identity.clone();
         let call = Call::get(Resource::Pods, &namespace, &pod);
         let Some(found) = self.api.read::<ObservedPod>(&call, self.deadline).await? else {
-            return Err(FactsError::NoPod { namespace, pod, source_of_name: source });
+            return Err(match uid {
+                Some(uid) => FactsError::Gone { pod: PodRef { name: pod, uid }, namespace },
+                None => FactsError::NoPod { namespace, pod, source_of_name: source },
+            });
         };
         if let Some(expected) = uid
             && expected != found.uid
