@@ -10,10 +10,7 @@ use common::{
     ownership::PodRef,
 };
 
-use crate::{
-    judge::{Obsolete, Whose},
-    ports::NoNodePort,
-};
+use crate::judge::{Obsolete, Whose};
 
 /// Something that may pass while the creator waits.
 #[derive(Debug)]
@@ -78,7 +75,7 @@ impl fmt::Display for Obstacle {
         match self {
             Self::NameTaken => f.write_str("its name is in use"),
             Self::NoPort(error) => write!(f, "no node port is to be had, because {}", why_no_port(error)),
-            Self::Silent(_) => f.write_str("the API server does not answer"),
+            Self::Silent(_) => f.write_str("the API server cannot do it now"),
             Self::Terminating { finalizers } => write!(
                 f,
                 "the Service of this name is being deleted, and kept by finalizers that their controllers, or a hand, must remove: {}",
@@ -128,13 +125,15 @@ pub enum EnsureError {
         /// Its namespace.
         namespace: String,
     },
-    /// What was created has no node port.
-    #[error("Service {service} was created, but {source}: a webhook may have changed its type")]
-    NoNodePort {
+    /// What was stored is not what was sent.
+    #[error(
+        "Service {service} was created, but not as asked: {difference}; an admission webhook that changes Services must leave this one alone"
+    )]
+    Mutated {
         /// Namespace and name.
         service: String,
-        /// Which port.
-        source: NoNodePort,
+        /// The first difference.
+        difference: String,
     },
     /// The deadline came first.
     #[error("gave up on Service {service} at the timeout: {obstacle}{}", because(.obstacle))]

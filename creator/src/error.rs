@@ -78,8 +78,7 @@ fn of_ensure(error: &EnsureError) -> Exit {
         EnsureError::Refused(error) => of_refusal(error),
         EnsureError::Call(error) => of_call(error),
         EnsureError::Taken { .. } | EnsureError::PodGone { .. } => Exit::Taken,
-        EnsureError::MayNotDelete { .. } => Exit::Forbidden,
-        EnsureError::NoNodePort { .. } => Exit::NoPort,
+        EnsureError::MayNotDelete { .. } | EnsureError::Mutated { .. } => Exit::Forbidden,
         EnsureError::TimeIsUp { obstacle, .. } => match obstacle {
             Obstacle::NoPort(_) => Exit::NoPort,
             Obstacle::NameTaken
@@ -103,9 +102,9 @@ fn of_refusal(error: &CallError) -> Exit {
         None | Some(Meaning::Unauthorized | Meaning::Unavailable) => Exit::Timeout,
         Some(Meaning::Rbac | Meaning::Policy) => Exit::Forbidden,
         Some(Meaning::Invalid) => Exit::Template,
-        Some(Meaning::PortTaken | Meaning::RangeFull | Meaning::QuotaExceeded) => Exit::NoPort,
+        Some(meaning) if meaning.is_no_port() => Exit::NoPort,
         // Of what is created, only the namespace can be missing.
         Some(Meaning::NotFound) => Exit::Usage,
-        Some(Meaning::AlreadyExists | Meaning::Conflict | Meaning::Unknown) => Exit::Other,
+        Some(_) => Exit::Other,
     }
 }

@@ -3,10 +3,13 @@
 
 use std::net::IpAddr;
 
-use common::api::{
-    call::{Call, Resource},
-    client::{Api, PersistError},
-    retry::{Deadline, Patience, TimeIsUp},
+use common::{
+    api::{
+        call::{Call, Resource},
+        client::{Api, PersistError},
+        retry::{Deadline, Patience, TimeIsUp},
+    },
+    ownership::PodRef,
 };
 use serde::Deserialize;
 

@@ -52,11 +52,8 @@ pub async fn preview(api: &Api, task: Task<'_>, deadline: Deadline) -> Result<Pr
         Err(PersistError::Final(error)) => error,
         Err(error) => return Err(EnsureError::Call(error)),
     };
-    let may_exist = matches!(
-        refused.meaning(),
-        Some(Meaning::AlreadyExists | Meaning::PortTaken | Meaning::RangeFull | Meaning::QuotaExceeded)
-    );
-    if !may_exist {
+    let meaning = refused.meaning();
+    if meaning != Some(Meaning::AlreadyExists) && !meaning.is_some_and(Meaning::is_no_port) {
         return Err(EnsureError::Refused(refused));
     }
     let get = Call::get(Resource::Services, namespace, name);

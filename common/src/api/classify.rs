@@ -40,6 +40,13 @@ pub enum Meaning {
 }
 
 impl Meaning {
+    /// Whether no node port is to be had for a new Service. Kubernetes judges ports and quota before the name, so an
+    /// existing Service of the name can hide behind it.
+    #[must_use]
+    pub fn is_no_port(self) -> bool {
+        matches!(self, Self::PortTaken | Self::RangeFull | Self::QuotaExceeded)
+    }
+
     /// Whether the same request may succeed a moment later with nobody doing anything about it.
     ///
     /// A 401 counts: the kubelet rotates tokens, and the API server may not yet know a new one.
