@@ -1,7 +1,7 @@
 //! Brings about the pod's one Service: the only writer of Services. What to do about an existing one is decided in
 //! [`judge`](crate::judge); a Service that was not judged obsolete is never touched.
 
-use std::time::Duration;
+use std::{mem, time::Duration};
 
 use common::{
     api::{
@@ -34,6 +34,12 @@ pub struct Task<'a> {
     pub wanted: Wanted<'a>,
 }
 
+impl Task<'_> {
+    fn label(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
+}
+
 /// Creates the Service, or adopts the one that an earlier run of this pod created.
 ///
 /// POST first: most often nothing is there, and no check made earlier could be relied on. Only when the POST fails in a
@@ -44,23 +50,26 @@ pub struct Task<'a> {
 /// # Errors
 /// As [`EnsureError`] says.
 pub async fn ensure(api: &Api, task: Task<'_>, deadline: Deadline) -> Result<Vec<GivenPort>, EnsureError> {
-    let mut run = Run { api, task, patience: Patience::until(deadline), told: None };
+    let mut run = match create(api, task, deadline).await? {
+        Attempt::Done(ports) => return Ok(ports),
+        Attempt::Failed(met) => Run { api, task, patience: Patience::until(deadline), met, told: None },
+    };
     let mut first = true;
     loop {
-        let obstacle = match run.create().await? {
-            Attempt::Done(ports) => return Ok(ports),
-            Attempt::Failed(obstacle) => obstacle,
-        };
-        // Where no connection came about, nothing can have been created.
-        if !obstacle.never_sent()
+        // The name is free then, so where only the name was the matter, the next POST can succeed at once; but a name
+        // that others take and free all the time must not be fought for without pause.
+        let at_once = first && matches!(run.met, Obstacle::NameTaken);
+        if !run.met.nothing_done()
             && let Some(ports) = run.settle().await?
         {
             return Ok(ports);
         }
-        // The name is free now, so where only the name was the matter, the next POST can succeed at once; but a name
-        // that others take and free all the time must not be fought for without pause.
-        if !(first && matches!(obstacle, Obstacle::NameTaken)) {
-            run.pause(obstacle).await?;
+        if !at_once {
+            run.pause().await?;
+        }
+        match create(api, task, deadline).await? {
+            Attempt::Done(ports) => return Ok(ports),
+            Attempt::Failed(obstacle) => run.meet(obstacle),
         }
         first = false;
     }
@@ -71,33 +80,37 @@ enum Attempt {
     Failed(Obstacle),
 }
 
+async fn create(api: &Api, task: Task<'_>, deadline: Deadline) -> Result<Attempt, EnsureError> {
+    let Task { namespace, name, body, .. } = task;
+    let call = Call::create(Resource::Services, namespace, name, body.clone(), CREATOR);
+    let error = match api.once::<Service>(&call, deadline).await {
+        Ok(service) => {
+            tracing::info!(namespace, service = name, "created the Service");
+            let ports = given(&service).map_err(|source| EnsureError::NoNodePort { service: task.label(), source })?;
+            return Ok(Attempt::Done(ports));
+        }
+        Err(error) => error,
+    };
+    Ok(Attempt::Failed(match error.meaning() {
+        Some(Meaning::AlreadyExists) => Obstacle::NameTaken,
+        Some(Meaning::PortTaken | Meaning::RangeFull | Meaning::QuotaExceeded) => Obstacle::NoPort(error),
+        _ if error.may_pass() => Obstacle::Silent(error),
+        _ => return Err(EnsureError::Refused(error)),
+    }))
+}
+
+/// A run in whose way something is.
 struct Run<'a> {
     api: &'a Api,
     task: Task<'a>,
     patience: Patience,
+    /// What is in the way.
+    met: Obstacle,
     /// What was last reported, so that the log tells of each obstacle once.
     told: Option<String>,
 }
 
 impl Run<'_> {
-    async fn create(&mut self) -> Result<Attempt, EnsureError> {
-        let Task { namespace, name, body, .. } = self.task;
-        let call = Call::create(Resource::Services, namespace, name, body.clone(), CREATOR);
-        let error = match self.api.once::<Service>(&call, self.deadline()).await {
-            Ok(service) => {
-                tracing::info!(namespace, service = name, "created the Service");
-                return Ok(Attempt::Done(given(&service).map_err(|source| self.no_node_port(source))?));
-            }
-            Err(error) => error,
-        };
-        Ok(Attempt::Failed(match error.meaning() {
-            Some(Meaning::AlreadyExists) => Obstacle::NameTaken,
-            Some(Meaning::PortTaken | Meaning::RangeFull | Meaning::QuotaExceeded) => Obstacle::NoPort(error),
-            _ if error.may_pass() => Obstacle::Silent(error),
-            _ => return Err(EnsureError::Refused(error)),
-        }))
-    }
-
     /// Deals with what has the name until the pod's Service is there, or the name is free (`None`).
     async fn settle(&mut self) -> Result<Option<Vec<GivenPort>>, EnsureError> {
         loop {
@@ -108,24 +121,25 @@ impl Run<'_> {
                     tracing::info!(namespace, service = name, "kept the Service of an earlier run");
                     return Ok(Some(ports));
                 }
-                Verdict::Refuse(whose) => return Err(EnsureError::Taken { service: self.label(), whose }),
+                Verdict::Refuse(whose) => return Err(EnsureError::Taken { service: self.task.label(), whose }),
                 Verdict::Wait => Obstacle::Terminating { finalizers: service.metadata.finalizers.unwrap_or_default() },
                 Verdict::Replace(why) => match self.remove(&service, why).await? {
                     Removal::Done => continue,
                     Removal::Waiting(obstacle) => obstacle,
                 },
             };
-            self.pause(obstacle).await?;
+            self.meet(obstacle);
+            self.pause().await?;
         }
     }
 
-    async fn read(&self) -> Result<Option<Service>, EnsureError> {
+    async fn read(&mut self) -> Result<Option<Service>, EnsureError> {
         let call = Call::get(Resource::Services, self.task.namespace, self.task.name);
-        self.api.read(&call, self.deadline()).await.map_err(EnsureError::Call)
+        self.api.read(&call, self.deadline()).await.map_err(|error| self.unanswered(error))
     }
 
     /// Deletes a Service that was judged obsolete, provided that it still is the object that was judged.
-    async fn remove(&self, service: &Service, why: Obsolete) -> Result<Removal, EnsureError> {
+    async fn remove(&mut self, service: &Service, why: Obsolete) -> Result<Removal, EnsureError> {
         if !matches!(why, Obsolete::Outdated { .. }) {
             self.confirm_alive().await?;
         }
@@ -146,52 +160,65 @@ impl Run<'_> {
                 Some(Meaning::Rbac) if why.goes_by_itself() => {
                     Ok(Removal::Waiting(Obstacle::Predecessor { why, source: error }))
                 }
-                Some(Meaning::Rbac) => Err(EnsureError::MayNotDelete { service: self.label(), why, source: error }),
+                Some(Meaning::Rbac) => {
+                    Err(EnsureError::MayNotDelete { service: self.task.label(), why, source: error })
+                }
                 _ => Err(EnsureError::Refused(error)),
             },
-            Err(error) => Err(EnsureError::Call(error)),
+            Err(error) => Err(self.unanswered(error)),
         }
     }
 
     /// Makes sure that this pod is the one that has the name now. A pod that was force-deleted while its node was cut
     /// off can still run, and to it its successor's Service looks like a predecessor's.
-    async fn confirm_alive(&self) -> Result<(), EnsureError> {
+    async fn confirm_alive(&mut self) -> Result<(), EnsureError> {
         let pod = self.task.wanted.pod;
         let call = Call::get_metadata(Resource::Pods, self.task.namespace, &pod.name);
-        let found: Option<MetadataOnly> = self.api.read(&call, self.deadline()).await.map_err(EnsureError::Call)?;
+        let found: Option<MetadataOnly> =
+            self.api.read(&call, self.deadline()).await.map_err(|error| self.unanswered(error))?;
         match found {
             Some(found) if found.metadata.uid.as_deref() == Some(&pod.uid) => Ok(()),
             _ => Err(EnsureError::PodGone { pod: pod.clone(), namespace: self.task.namespace.to_owned() }),
         }
     }
 
-    async fn pause(&mut self, obstacle: Obstacle) -> Result<(), EnsureError> {
-        let told = obstacle.to_string();
+    /// Takes note of what is in the way. A try that only the deadline cut short tells less than the one before it.
+    fn meet(&mut self, obstacle: Obstacle) {
+        if !obstacle.cut_short() {
+            self.met = obstacle;
+        }
+    }
+
+    async fn pause(&mut self) -> Result<(), EnsureError> {
+        let told = self.met.to_string();
         if self.told.as_ref() != Some(&told) {
             let Task { namespace, name, .. } = self.task;
-            match &obstacle {
+            match &self.met {
                 Obstacle::Silent(error) => warn_of(error),
                 _ => tracing::warn!(namespace, service = name, obstacle = told, "waiting"),
             }
             self.told = Some(told);
         }
-        let asked: Option<Duration> = obstacle.retry_after();
-        match self.patience.pause(asked).await {
-            Ok(()) => Ok(()),
-            Err(TimeIsUp) => Err(EnsureError::TimeIsUp { service: self.label(), obstacle }),
+        let asked: Option<Duration> = self.met.retry_after();
+        self.patience.pause(asked).await.map_err(|TimeIsUp| self.time_is_up())
+    }
+
+    /// What a call that is not part of the creation itself fails with.
+    fn unanswered(&mut self, error: PersistError) -> EnsureError {
+        match error {
+            PersistError::TimeIsUp(error) if error.cut_short() => self.time_is_up(),
+            error => EnsureError::Call(error),
         }
+    }
+
+    /// The end of the run: what was in the way is what there is to tell.
+    fn time_is_up(&mut self) -> EnsureError {
+        let obstacle = mem::replace(&mut self.met, Obstacle::NameTaken);
+        EnsureError::TimeIsUp { service: self.task.label(), obstacle }
     }
 
     fn deadline(&self) -> Deadline {
         self.patience.deadline()
-    }
-
-    fn label(&self) -> String {
-        format!("{}/{}", self.task.namespace, self.task.name)
-    }
-
-    fn no_node_port(&self, source: crate::ports::NoNodePort) -> EnsureError {
-        EnsureError::NoNodePort { service: self.label(), source }
     }
 }
 

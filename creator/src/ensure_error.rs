@@ -3,7 +3,10 @@
 use std::{fmt, time::Duration};
 
 use common::{
-    api::client::{CallError, PersistError, Sent},
+    api::{
+        classify::Meaning,
+        client::{CallError, PersistError},
+    },
     ownership::PodRef,
 };
 
@@ -47,10 +50,16 @@ impl Obstacle {
         }
     }
 
-    /// Whether nothing can have been created, since no connection came about.
+    /// Whether nothing can have been created: a look at the name would find nothing, and be one request too many.
     #[must_use]
-    pub fn never_sent(&self) -> bool {
-        matches!(self, Self::Silent(CallError::NoAnswer { sent: Sent::Never, .. }))
+    pub fn nothing_done(&self) -> bool {
+        matches!(self, Self::Silent(error) if error.never_done())
+    }
+
+    /// Whether it is only that the deadline ended the wait for an answer.
+    #[must_use]
+    pub fn cut_short(&self) -> bool {
+        self.cause().is_some_and(CallError::cut_short)
     }
 
     /// The error of the API behind it.
@@ -68,7 +77,7 @@ impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NameTaken => f.write_str("its name is in use"),
-            Self::NoPort(_) => f.write_str("no node port is to be had"),
+            Self::NoPort(error) => write!(f, "no node port is to be had, because {}", why_no_port(error)),
             Self::Silent(_) => f.write_str("the API server does not answer"),
             Self::Terminating { finalizers } => write!(
                 f,
@@ -135,6 +144,18 @@ pub enum EnsureError {
         /// What was in the way last.
         obstacle: Obstacle,
     },
+}
+
+fn why_no_port(error: &CallError) -> &'static str {
+    match error.meaning() {
+        Some(Meaning::RangeFull) => {
+            "every one of the cluster is in use (kube-apiserver's --service-node-port-range); delete Services that nobody needs, or have the range widened"
+        }
+        Some(Meaning::QuotaExceeded) => {
+            "a ResourceQuota of the namespace is used up; delete Services that nobody needs, or have it raised"
+        }
+        _ => "another Service has one that the template asks for; nodePort: 0 takes any that is free",
+    }
 }
 
 fn because(obstacle: &Obstacle) -> String {

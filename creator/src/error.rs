@@ -33,6 +33,7 @@ pub enum Error {
     Facts(#[from] FactsError),
     Source(#[from] SourceError),
     Template(#[from] TemplateError),
+    Advertise(TemplateError),
     Service(#[from] ServiceError),
     Selector(#[from] SelectorError),
     Address(#[from] NoAddress),
@@ -48,7 +49,7 @@ impl Error {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Connect(_) | Self::Identity(_) | Self::Address(_) => Exit::Usage,
+            Self::Connect(_) | Self::Identity(_) | Self::Address(_) | Self::Advertise(_) => Exit::Usage,
             Self::Template(_) | Self::Service(_) | Self::Render(_) | Self::Rejected(_) => Exit::Template,
             Self::Selector(SelectorError::NoContainerPort { .. }) => Exit::Template,
             Self::Selector(SelectorError::Unmatched { .. }) => Exit::Taken,

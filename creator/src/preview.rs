@@ -30,18 +30,13 @@ pub struct Preview {
 }
 
 impl Preview {
-    /// Prints it: the remark as a comment, so that the whole output is YAML.
-    pub fn print(&self) {
-        if let Some(existing) = &self.existing {
-            println!("# {existing}");
-        }
-        if let Some(service) = &self.service {
-            match serde_saphyr::to_string(service) {
-                Ok(text) => print!("{text}"),
-                // JSON is YAML too.
-                Err(_) => println!("{service:#}"),
-            }
-        }
+    /// As YAML; the remark is a comment.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let remark = self.existing.iter().map(|existing| format!("# {existing}\n"));
+        // JSON is YAML too, should the Service not be printable otherwise.
+        let print = |service: &Value| serde_saphyr::to_string(service).unwrap_or_else(|_| format!("{service:#}\n"));
+        remark.chain(self.service.iter().map(print)).collect()
     }
 }
 

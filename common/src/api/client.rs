@@ -1,105 +1,22 @@
 //! Sends calls and reads answers; what an answer means is decided in [`classify`](super::classify).
 
-use std::{error::Error, fmt, time::Duration};
+use std::error::Error;
 
 use http::header::RETRY_AFTER;
 use serde::de::DeserializeOwned;
 
+pub use super::call_error::{CallError, Sent};
 use super::{
     call::Call,
-    classify::{Meaning, Refusal, missing_rule},
+    call_error::{ATTEMPT, Silence},
+    classify::{Meaning, Refusal},
     retry::{Deadline, Patience, TimeIsUp},
 };
-
-/// How long one try may take. An API server under load answers within seconds; after this long, a new connection has
-/// better chances than this one.
-const ATTEMPT: Duration = Duration::from_secs(20);
 
 /// The Kubernetes API, as one service account sees it.
 #[derive(Clone)]
 pub struct Api {
     client: kube::Client,
-}
-
-/// Whether a request without an answer can have been carried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sent {
-    /// No connection came about.
-    Never,
-    /// The answer is lost, the request may not be.
-    Perhaps,
-}
-
-/// One call that did not succeed.
-#[derive(Debug)]
-pub enum CallError {
-    /// The API said no.
-    Refused {
-        /// What was asked.
-        call: Box<Call>,
-        /// What was answered.
-        refusal: Refusal,
-    },
-    /// The API said nothing that could be read.
-    NoAnswer {
-        /// What was asked.
-        call: Box<Call>,
-        /// Whether it can have been carried out.
-        sent: Sent,
-        /// What happened instead.
-        source: Box<dyn Error + Send + Sync>,
-    },
-}
-
-impl CallError {
-    /// What the answer means; `None` where there was none.
-    #[must_use]
-    pub fn meaning(&self) -> Option<Meaning> {
-        match self {
-            Self::Refused { refusal, .. } => Some(refusal.meaning()),
-            Self::NoAnswer { .. } => None,
-        }
-    }
-
-    /// Whether the same call may succeed later.
-    #[must_use]
-    pub fn may_pass(&self) -> bool {
-        self.meaning().is_none_or(Meaning::may_pass)
-    }
-
-    /// How long the server asks to wait.
-    #[must_use]
-    pub fn retry_after(&self) -> Option<Duration> {
-        match self {
-            Self::Refused { refusal, .. } => refusal.retry_after,
-            Self::NoAnswer { .. } => None,
-        }
-    }
-}
-
-impl fmt::Display for CallError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused { call, refusal } if refusal.meaning() == Meaning::Rbac => {
-                write!(f, "cannot {call}: {}", missing_rule(call, refusal))
-            }
-            Self::Refused { call, refusal } if refusal.meaning() == Meaning::Unauthorized => write!(
-                f,
-                "cannot {call}: the API server does not accept the service account token (401); it may have expired, or the pod it is bound to may be gone"
-            ),
-            Self::Refused { call, refusal } => write!(f, "cannot {call}: {refusal}"),
-            Self::NoAnswer { call, .. } => write!(f, "no answer to {call} from the API server"),
-        }
-    }
-}
-
-impl Error for CallError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Refused { .. } => None,
-            Self::NoAnswer { source, .. } => Some(source.as_ref()),
-        }
-    }
 }
 
 /// A call that was tried until there was no sense or no time left.
@@ -127,7 +44,8 @@ impl Api {
     pub async fn once<T: DeserializeOwned>(&self, call: &Call, deadline: Deadline) -> Result<T, CallError> {
         let no_answer = |sent, source| CallError::NoAnswer { call: Box::new(call.clone()), sent, source };
         match tokio::time::timeout(ATTEMPT.min(deadline.remaining()), self.exchange(call)).await {
-            Err(elapsed) => Err(no_answer(Sent::Perhaps, elapsed.into())),
+            Err(_) if deadline.remaining().is_zero() => Err(no_answer(Sent::Perhaps, Silence::Deadline.into())),
+            Err(_) => Err(no_answer(Sent::Perhaps, Silence::Attempt.into())),
             Ok(Err(error)) => Err(no_answer(sent(&error), error.into())),
             Ok(Ok(Exchanged::Refused(refusal))) => Err(CallError::Refused { call: Box::new(call.clone()), refusal }),
             Ok(Ok(Exchanged::Answered(body))) => {
@@ -142,15 +60,18 @@ impl Api {
     /// Where the API refuses it for good, or the deadline passes.
     pub async fn persist<T: DeserializeOwned>(&self, call: &Call, deadline: Deadline) -> Result<T, PersistError> {
         let mut patience = Patience::until(deadline);
+        let mut earlier = None;
         loop {
             match self.once(call, deadline).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) if !error.may_pass() => return Err(PersistError::Final(error)),
+                Err(error) if error.cut_short() => return Err(PersistError::TimeIsUp(earlier.unwrap_or(error))),
                 Err(error) => {
                     warn_of(&error);
                     if let Err(TimeIsUp) = patience.pause(error.retry_after()).await {
                         return Err(PersistError::TimeIsUp(error));
                     }
+                    earlier = Some(error);
                 }
             }
         }
@@ -223,7 +144,18 @@ fn sent(error: &kube::Error) -> Sent {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::{
+        sync::{Arc, Mutex},
+        time::Duration,
+    };
+
+    use http::{Request, Response};
+    use kube::client::Body;
+
+    use super::{
+        super::call::{MetadataOnly, Resource},
+        *,
+    };
 
     #[derive(Debug, thiserror::Error)]
     #[error("outer")]
@@ -236,6 +168,54 @@ mod tests {
     #[derive(Debug, thiserror::Error)]
     #[error("wrapped: {0}")]
     struct Repeats(#[source] Inner);
+
+    /// An API that gives these answers, and then none any more.
+    fn api(mut statuses: Vec<u16>) -> Api {
+        statuses.reverse();
+        let statuses = Arc::new(Mutex::new(statuses));
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let status = statuses.lock().unwrap().pop();
+            async move {
+                match status {
+                    Some(status) => Response::builder().status(status).body(Body::from(b"why".to_vec())),
+                    None => std::future::pending().await,
+                }
+            }
+        });
+        Api::new(kube::Client::new(service, "default"))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_only_the_deadline_cut_short_does_not_hide_what_was_said_before() {
+        let call = Call::get(Resource::Services, "ns", "app-0");
+        for (statuses, expected) in [
+            (vec![429, 503], "cannot get Service ns/app-0: why (503)"),
+            (vec![], "no answer to get Service ns/app-0 from the API server: nothing came before the timeout"),
+        ] {
+            let deadline = Deadline::after(Duration::from_secs(5));
+            let error = api(statuses).persist::<MetadataOnly>(&call, deadline).await.unwrap_err();
+            assert_eq!(chain(&error), format!("gave up at the timeout: {expected}"));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_try_that_is_too_slow_is_not_the_last() {
+        let call = Call::get(Resource::Services, "ns", "app-0");
+        let deadline = Deadline::after(Duration::from_secs(30));
+        let error = api(vec![]).persist::<MetadataOnly>(&call, deadline).await.unwrap_err();
+        assert!(chain(&error).ends_with("nothing came within 20 s"), "{error}");
+        assert_eq!(deadline.remaining(), Duration::ZERO);
+    }
+
+    #[tokio::test]
+    async fn what_was_turned_away_unread_was_not_done() {
+        let call = Call::get(Resource::Services, "ns", "app-0");
+        for (status, never_done) in [(401, true), (429, true), (500, false), (503, false), (504, false)] {
+            let deadline = Deadline::after(Duration::from_secs(5));
+            let error = api(vec![status]).once::<MetadataOnly>(&call, deadline).await.unwrap_err();
+            assert_eq!(error.never_done(), never_done, "{status}");
+        }
+    }
 
     #[test]
     fn a_chain_says_each_thing_once() {

@@ -4,6 +4,7 @@
 //! answer means (pure), [`retry`] how long to go on, [`client`] does the I/O.
 
 pub mod call;
+mod call_error;
 pub mod classify;
 pub mod client;
 pub mod connect;

@@ -60,7 +60,7 @@ impl Patience {
         self.deadline
     }
 
-    /// Waits before the next try: as long as the server asks (Retry-After), or longer each time.
+    /// Waits before the next try: longer each time, and at least as long as the server asks (Retry-After).
     ///
     /// # Errors
     /// Where the deadline leaves no room for another try.
@@ -79,13 +79,12 @@ fn next_pause(tries: u32, asked: Option<Duration>, remaining: Duration, jitter: 
     if remaining < FIRST_PAUSE {
         return None;
     }
-    if let Some(asked) = asked {
-        // Everybody was told the same number: spread the return over half of it more.
-        let pause = asked.mul_f64(1.0 + jitter / 2.0);
-        return (pause < remaining).then_some(pause);
-    }
     let full = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(tries)).min(LONGEST_PAUSE);
-    Some(full.mul_f64(0.5 + jitter / 2.0).min(remaining / 2))
+    let own = full.mul_f64(0.5 + jitter / 2.0).min(remaining / 2);
+    // Everybody was told the same number: spread the return over half of it more. It may be 0, which is no leave to
+    // ask without pause.
+    let pause = asked.map_or(own, |asked| asked.mul_f64(1.0 + jitter / 2.0).max(own));
+    (pause < remaining).then_some(pause)
 }
 
 /// A number between 0 and 1. Only needs to differ between pods: the standard library's hash keys are random.
@@ -109,7 +108,14 @@ mod tests {
     }
 
     #[test]
-    fn the_server_decides_where_it_says_so() {
+    fn a_server_that_asks_for_no_pause_still_gets_one() {
+        for tries in 0..10 {
+            assert_eq!(next_pause(tries, Some(Duration::ZERO), MINUTE, 0.5), next_pause(tries, None, MINUTE, 0.5));
+        }
+    }
+
+    #[test]
+    fn the_server_decides_where_it_asks_for_more() {
         let asked = Duration::from_secs(7);
         assert_eq!(next_pause(0, Some(asked), MINUTE, 0.0), Some(asked));
         assert_eq!(next_pause(0, Some(asked), MINUTE, 1.0), Some(Duration::from_millis(10_500)));

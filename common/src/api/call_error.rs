@@ -1,0 +1,122 @@
+//! What can become of one call, in words; whether it is sent again is decided elsewhere.
+
+use std::{error::Error, fmt, time::Duration};
+
+use super::{
+    call::Call,
+    classify::{Meaning, Refusal, missing_rule},
+};
+
+/// How long one try may take. An API server under load answers within seconds; after this long, a new connection has
+/// better chances than this one.
+pub(super) const ATTEMPT: Duration = Duration::from_secs(20);
+
+/// Whether a request without an answer can have been carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// No connection came about.
+    Never,
+    /// The answer is lost, the request may not be.
+    Perhaps,
+}
+
+/// Why the wait for an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Silence {
+    /// This try has taken long enough.
+    #[error("nothing came within {} s", ATTEMPT.as_secs())]
+    Attempt,
+    /// There is no time left at all.
+    #[error("nothing came before the timeout")]
+    Deadline,
+}
+
+/// One call that did not succeed.
+#[derive(Debug)]
+pub enum CallError {
+    /// The API said no.
+    Refused {
+        /// What was asked.
+        call: Box<Call>,
+        /// What was answered.
+        refusal: Refusal,
+    },
+    /// The API said nothing that could be read.
+    NoAnswer {
+        /// What was asked.
+        call: Box<Call>,
+        /// Whether it can have been carried out.
+        sent: Sent,
+        /// What happened instead.
+        source: Box<dyn Error + Send + Sync>,
+    },
+}
+
+impl CallError {
+    /// What the answer means; `None` where there was none.
+    #[must_use]
+    pub fn meaning(&self) -> Option<Meaning> {
+        match self {
+            Self::Refused { refusal, .. } => Some(refusal.meaning()),
+            Self::NoAnswer { .. } => None,
+        }
+    }
+
+    /// Whether the same call may succeed later.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        self.meaning().is_none_or(Meaning::may_pass)
+    }
+
+    /// Whether the call certainly was not carried out: no connection came about, or the API turned it away unread.
+    #[must_use]
+    pub fn never_done(&self) -> bool {
+        match self {
+            Self::Refused { refusal, .. } => refusal.is_unread(),
+            Self::NoAnswer { sent, .. } => *sent == Sent::Never,
+        }
+    }
+
+    /// Whether only the deadline ended the wait for an answer: what went wrong earlier tells more than this.
+    #[must_use]
+    pub fn cut_short(&self) -> bool {
+        match self {
+            Self::Refused { .. } => false,
+            Self::NoAnswer { source, .. } => source.downcast_ref::<Silence>() == Some(&Silence::Deadline),
+        }
+    }
+
+    /// How long the server asks to wait.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused { refusal, .. } => refusal.retry_after,
+            Self::NoAnswer { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused { call, refusal } if refusal.meaning() == Meaning::Rbac => {
+                write!(f, "cannot {call}: {}", missing_rule(call, refusal))
+            }
+            Self::Refused { call, refusal } if refusal.meaning() == Meaning::Unauthorized => write!(
+                f,
+                "cannot {call}: the API server does not accept the service account token (401); it may have expired, or the pod it is bound to may be gone"
+            ),
+            Self::Refused { call, refusal } => write!(f, "cannot {call}: {refusal}"),
+            Self::NoAnswer { call, .. } => write!(f, "no answer to {call} from the API server"),
+        }
+    }
+}
+
+impl Error for CallError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Refused { .. } => None,
+            Self::NoAnswer { source, .. } => Some(source.as_ref()),
+        }
+    }
+}
