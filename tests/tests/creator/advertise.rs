@@ -168,7 +168,7 @@ async fn a_template_makes_the_address_from_the_pods_values() {
     let pod = namespace.pod("app-0").label("zone", "West").create().await;
     let kinds = "template:{{.NodeName}}.{{labels.zone}}.example.com";
     assert_eq!(host(&advertised(Run::creator(&pod).await, kinds).await), "node-1.west.example.com");
-    let outcome = Run::creator(&pod).await.args(["--advertise", "template:{{.NodeNam}}"]).run().await.expect_code(3);
+    let outcome = Run::creator(&pod).await.args(["--advertise", "template:{{.NodeNam}}"]).run().await.expect_code(2);
     let parts = ["setting advertise, line 1, column 1", "there is no value NodeNam", "did you mean NodeName?"];
     assert_says(&outcome.termination_message(), &parts);
 }

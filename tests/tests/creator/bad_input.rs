@@ -17,7 +17,7 @@ fn assert_error(outcome: &Outcome, parts: &[&str]) {
     assert!(!message.contains('\n'), "more than one line: {message}");
     let last = outcome.stderr.lines().last().unwrap();
     let logged: serde_json::Value = serde_json::from_str(last).unwrap_or_else(|_| panic!("{}", outcome.stderr));
-    assert_eq!((logged["level"].as_str(), logged["message"].as_str()), (Some("ERROR"), Some(message.as_str())));
+    assert_eq!((logged["level"].as_str(), logged["error"].as_str()), (Some("ERROR"), Some(message.as_str())));
     assert_eq!(logged["exit"].as_i64(), outcome.code().map(i64::from));
 }
 

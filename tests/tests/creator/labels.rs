@@ -61,8 +61,8 @@ async fn a_pod_that_took_the_name_is_not_written_to() {
     earlier.delete().await;
     let pod = namespace.pod("app-0").create().await;
     let run = Run::creator(&pod).await.token(&namespace.unbound_token().await).args(["--pod-uid", &uid]);
-    // Where the node is known, the pod is not read: only the label itself is in the way.
-    let run = run.args(["--node-name", "node-1"]);
+    // With name, UID and node told, the pod is not read: only the label itself shows it.
+    let run = run.args(["--pod", "app-0", "--node-name", "node-1"]);
     let outcome = run.run().await.expect_code(5);
     let whole = format!("pod app-0 (UID {uid}) is no longer in namespace {}", namespace.name());
     assert_says(&outcome.termination_message(), &[&whole, "another pod has its name now"]);
@@ -77,7 +77,7 @@ async fn a_pod_that_is_gone_is_not_created() {
     let namespace = control_plane.namespace().await;
     let pod = namespace.pod("app-0").create().await;
     let run = Run::creator(&pod).await.token(&namespace.unbound_token().await).args(["--pod-uid", pod.uid()]);
-    let run = run.args(["--node-name", "node-1"]);
+    let run = run.args(["--pod", "app-0", "--node-name", "node-1"]);
     pod.delete().await;
     let outcome = run.run().await.expect_code(5);
     assert_says(&outcome.termination_message(), &["is no longer in namespace", "it was deleted"]);
