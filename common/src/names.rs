@@ -20,6 +20,14 @@ pub fn is_dns_label(text: &str) -> bool {
     text.len() <= MAX_LENGTH && is_enclosed(text, |b| b.is_ascii_lowercase() || b.is_ascii_digit(), |b| b == b'-')
 }
 
+/// Whether the text is an RFC 1123 subdomain, as pods, nodes and ConfigMaps are named: labels between dots, of any length
+/// together at most 253.
+#[must_use]
+pub fn is_dns_subdomain(text: &str) -> bool {
+    let is_part = |part: &str| is_enclosed(part, |b| b.is_ascii_lowercase() || b.is_ascii_digit(), |b| b == b'-');
+    text.len() <= 253 && text.split('.').all(is_part)
+}
+
 /// Whether the text is a DNS label of RFC 1035, which Kubernetes documents for Service names: one that also begins
 /// with a letter.
 #[must_use]

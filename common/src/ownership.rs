@@ -59,7 +59,7 @@ pub enum Doubt {
     },
     /// Several pods own it.
     SeveralOwners,
-    /// One of the two annotations is there without the other, and no owner reference completes it.
+    /// One of the two annotations is there without the other, and no owner reference that fits completes it.
     HalfAnnotated,
     /// The creator label stands alone.
     OnlyLabelled,
@@ -73,7 +73,10 @@ impl fmt::Display for Doubt {
             }
             Self::SeveralOwners => f.write_str("several pods own it"),
             Self::HalfAnnotated => {
-                write!(f, "it has only one of the annotations {POD_NAME_ANNOTATION} and {POD_UID_ANNOTATION}")
+                write!(
+                    f,
+                    "it has only one of the annotations {POD_NAME_ANNOTATION} and {POD_UID_ANNOTATION}, and no owner that fits"
+                )
             }
             Self::OnlyLabelled => {
                 write!(f, "it has the label {CREATOR_LABEL}={CREATOR}, and nothing on it says which pod it serves")
@@ -115,13 +118,13 @@ pub fn claim(service: &Service) -> Claim {
     let several = owners.next().is_some();
 
     match (annotated(service), owner) {
-        (Annotated::Fully(_) | Annotated::Half, _) if several => Claim::Unclear(Doubt::SeveralOwners),
+        (Annotated::Fully(_) | Annotated::Half(_), _) if several => Claim::Unclear(Doubt::SeveralOwners),
         (Annotated::Fully(annotated), Some(owner)) if annotated != owner => {
             Claim::Unclear(Doubt::AnnotationsContradictOwner { annotated, owner })
         }
         (Annotated::Fully(pod), _) => Claim::Pod(pod),
-        (Annotated::Half, Some(owner)) if labelled => Claim::Pod(owner),
-        (Annotated::Half, _) => Claim::Unclear(Doubt::HalfAnnotated),
+        (Annotated::Half(half), Some(owner)) if labelled && half.fits(&owner) => Claim::Pod(owner),
+        (Annotated::Half(_), _) => Claim::Unclear(Doubt::HalfAnnotated),
         (Annotated::Not, _) if !labelled => Claim::Foreign,
         (Annotated::Not, Some(_)) if several => Claim::Unclear(Doubt::SeveralOwners),
         (Annotated::Not, Some(owner)) => Claim::Pod(owner),
@@ -148,8 +151,23 @@ pub fn relation(service: &Service, pod: &PodRef) -> Relation {
 
 enum Annotated {
     Fully(PodRef),
-    Half,
+    Half(Half),
     Not,
+}
+
+/// The one annotation that is there.
+enum Half {
+    Name(String),
+    Uid(String),
+}
+
+impl Half {
+    fn fits(&self, owner: &PodRef) -> bool {
+        match self {
+            Self::Name(name) => *name == owner.name,
+            Self::Uid(uid) => *uid == owner.uid,
+        }
+    }
 }
 
 fn annotated(service: &Service) -> Annotated {
@@ -159,8 +177,9 @@ fn annotated(service: &Service) -> Annotated {
     };
     match (value(POD_NAME_ANNOTATION), value(POD_UID_ANNOTATION)) {
         (Some(name), Some(uid)) => Annotated::Fully(PodRef { name, uid }),
+        (Some(name), None) => Annotated::Half(Half::Name(name)),
+        (None, Some(uid)) => Annotated::Half(Half::Uid(uid)),
         (None, None) => Annotated::Not,
-        _ => Annotated::Half,
     }
 }
 
@@ -266,6 +285,11 @@ mod tests {
                 "one annotation lost, owner there",
                 Marks::new().label().note(POD_UID_ANNOTATION, "u1").owner("Pod", "app-0", "u1"),
                 Claim::Pod(pod("app-0", "u1")),
+            ),
+            (
+                "one annotation lost, another pod owns it",
+                Marks::new().label().note(POD_UID_ANNOTATION, "u1").owner("Pod", "app-0", "u2"),
+                Claim::Unclear(Doubt::HalfAnnotated),
             ),
             (
                 "one annotation lost, no owner",

@@ -216,8 +216,24 @@ pub fn doubt(host: &Host, facts: &Facts) -> Option<Doubt> {
         return host::is_read_as_ipv4(name).then(|| Doubt::ReadAsIpv4(name.to_owned()));
     }
     let address = host.address()?;
-    let primary: Vec<_> = facts.host_ips.iter().flatten().map(IpAddr::to_canonical).collect();
+    let primary = primary(facts);
     (!primary.is_empty() && !primary.contains(&address)).then_some(Doubt::NotPrimary { address, primary })
+}
+
+/// The node's primary addresses: as the pod's status has them, else the first `InternalIP` of each family, which is what
+/// the kubelet puts there.
+fn primary(facts: &Facts) -> Vec<IpAddr> {
+    if let Some(addresses) = &facts.host_ips {
+        return addresses.iter().map(IpAddr::to_canonical).collect();
+    }
+    let internal = facts.node_addresses.iter().flatten().filter(|entry| entry.kind == "InternalIP");
+    let mut primary: Vec<IpAddr> = Vec::new();
+    for address in internal.filter_map(|entry| entry.address.parse::<IpAddr>().ok()) {
+        if primary.iter().all(|earlier| earlier.is_ipv4() != address.is_ipv4()) {
+            primary.push(address);
+        }
+    }
+    primary
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! One run: the order of its steps, and what is done at the same time.
 
+use std::io::Write as _;
+
 use common::{
     api::{
         connect::{Connection, connect},
@@ -19,7 +21,7 @@ use crate::{
     identity::{Identity, IdentityError, Told, identify},
     judge::Wanted,
     label::label,
-    output::{self, AllocatedPort, Allocation, hocon::Akka, render::Renderers, write},
+    output::{AllocatedPort, Allocation, hocon::Akka, render::Renderers, write},
     place::Source,
     plan::{Planned, plan, values},
     preview::preview,
@@ -53,7 +55,8 @@ pub async fn create(settings: &Settings) -> Result<(), Error> {
     outputs.render(&allocation(planned.rehearsal()))?;
     warn(&planned, &host, &facts);
 
-    let Planned { pod, service, .. } = &planned;
+    let Planned { service, .. } = &planned;
+    let pod = &planned.pod.reference();
     let task = Task {
         namespace: facts.namespace(),
         name: &service.name,
@@ -67,18 +70,19 @@ pub async fn create(settings: &Settings) -> Result<(), Error> {
         Effect::DryRun => {
             let shown = async { preview(&api, task, deadline).await.map_err(explain) };
             let ((), shown) = tokio::try_join!(labelled, shown)?;
-            shown.print();
+            // A reader that has seen enough and closes the pipe is no failure.
+            let _ = std::io::stdout().write_all(shown.text().as_bytes());
         }
         Effect::Stored => {
             let ensured = async { ensure(&api, task, deadline).await.map_err(explain) };
             let ((), ports) = tokio::try_join!(labelled, ensured)?;
             let allocation = allocation(planned.allocated(&ports));
-            write::write(&outputs.render(&allocation)?)?;
+            write(outputs.render(&allocation)?).await?;
             report(settings, &allocation);
         }
     }
     if let Some(warning) = lookup.outcome().and_then(|resolution| resolution.warning()) {
-        tracing::warn!("{warning}");
+        tracing::warn!(%warning, "the application may not reach itself");
     }
     Ok(())
 }
@@ -109,8 +113,9 @@ async fn advertise(settings: &Settings, facts: &mut Facts<'_>) -> Result<Host, E
         match address::advertised(&settings.advertise, settings.ip_family, facts.known())? {
             Advertised::Host(host) => return Ok(host),
             Advertised::Needs(Need::Rendered(text)) => {
-                let template = Template::parse(&Source::Setting("advertise"), &text)?;
-                let rendered = template.render_text(&values(&template.needs(), facts).await?)?;
+                let template = Template::parse(&Source::Setting("advertise"), &text).map_err(Error::Advertise)?;
+                let values = values(&template.needs(), facts).await?;
+                let rendered = template.render_text(&values).map_err(Error::Advertise)?;
                 facts.rendered(text, rendered);
             }
             Advertised::Needs(need) => facts.supply(&need).await?,
@@ -129,11 +134,7 @@ fn allocation(
         host: host.clone(),
         addresses: address::known(host, facts.known()),
         ports,
-        pod: output::Pod {
-            name: planned.pod.name.clone(),
-            namespace: facts.namespace().to_owned(),
-            uid: planned.pod.uid.clone(),
-        },
+        pod: planned.pod.clone(),
         node: node.map(str::to_owned),
         service: planned.service.name.clone(),
     }
@@ -141,10 +142,10 @@ fn allocation(
 
 fn warn(planned: &Planned, host: &Host, facts: &Facts<'_>) {
     for warning in &planned.service.warnings {
-        tracing::warn!("{warning}");
+        tracing::warn!(%warning, "this may not be meant");
     }
     if let Some(doubt) = address::doubt(host, facts.known()) {
-        tracing::warn!("{doubt}");
+        tracing::warn!(warning = %doubt, "others may not reach the pod");
     }
 }
 
@@ -155,6 +156,14 @@ fn explain(error: EnsureError, planned: &Planned) -> Error {
         _ => None,
     };
     refused.map_or_else(|| error.into(), Error::from)
+}
+
+/// Beside the runtime's thread: a disk that hangs must not keep SIGTERM from ending the run.
+async fn write(outputs: Vec<write::Output>) -> Result<(), Error> {
+    match tokio::task::spawn_blocking(move || write::write(&outputs)).await {
+        Ok(written) => Ok(written?),
+        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    }
 }
 
 fn report(settings: &Settings, allocation: &Allocation) {

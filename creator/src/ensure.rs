@@ -17,8 +17,8 @@ use serde_json::Value;
 
 use crate::{
     ensure_error::{EnsureError, Obstacle},
-    judge::{Obsolete, Verdict, Wanted, judge},
-    ports::{GivenPort, given},
+    judge::{Obsolete, Verdict, Wanted, answers, judge},
+    ports::GivenPort,
 };
 
 /// The Service to bring about.
@@ -52,7 +52,9 @@ impl Task<'_> {
 pub async fn ensure(api: &Api, task: Task<'_>, deadline: Deadline) -> Result<Vec<GivenPort>, EnsureError> {
     let mut run = match create(api, task, deadline).await? {
         Attempt::Done(ports) => return Ok(ports),
-        Attempt::Failed(met) => Run { api, task, patience: Patience::until(deadline), met, told: None },
+        Attempt::Failed(met) => {
+            Run { api, task, patience: Patience::until(deadline), met, has_removed: false, told: None }
+        }
     };
     let mut first = true;
     loop {
@@ -86,14 +88,19 @@ async fn create(api: &Api, task: Task<'_>, deadline: Deadline) -> Result<Attempt
     let error = match api.once::<Service>(&call, deadline).await {
         Ok(service) => {
             tracing::info!(namespace, service = name, "created the Service");
-            let ports = given(&service).map_err(|source| EnsureError::NoNodePort { service: task.label(), source })?;
-            return Ok(Attempt::Done(ports));
+            // What was stored need not be what was sent: a webhook may have changed it.
+            let ports = answers(&service, task.wanted);
+            return Ok(Attempt::Done(
+                ports.map_err(|difference| EnsureError::Mutated { service: task.label(), difference })?,
+            ));
         }
         Err(error) => error,
     };
     Ok(Attempt::Failed(match error.meaning() {
         Some(Meaning::AlreadyExists) => Obstacle::NameTaken,
-        Some(Meaning::PortTaken | Meaning::RangeFull | Meaning::QuotaExceeded) => Obstacle::NoPort(error),
+        Some(meaning) if meaning.is_no_port() => Obstacle::NoPort(error),
+        // Of a creation, this is about the quota's object: another creation was charged at the same moment.
+        Some(Meaning::Conflict) => Obstacle::Silent(error),
         _ if error.may_pass() => Obstacle::Silent(error),
         _ => return Err(EnsureError::Refused(error)),
     }))
@@ -106,6 +113,8 @@ struct Run<'a> {
     patience: Patience,
     /// What is in the way.
     met: Obstacle,
+    /// Whether an obsolete Service was deleted already.
+    has_removed: bool,
     /// What was last reported, so that the log tells of each obstacle once.
     told: Option<String>,
 }
@@ -117,20 +126,39 @@ impl Run<'_> {
             let Some(service) = self.read().await? else { return Ok(None) };
             let obstacle = match judge(&service, self.task.wanted) {
                 Verdict::Adopt(ports) => {
-                    let Task { namespace, name, .. } = self.task;
-                    tracing::info!(namespace, service = name, "kept the Service of an earlier run");
+                    self.report_kept(&service);
                     return Ok(Some(ports));
                 }
                 Verdict::Refuse(whose) => return Err(EnsureError::Taken { service: self.task.label(), whose }),
-                Verdict::Wait => Obstacle::Terminating,
+                Verdict::Wait => Obstacle::Terminating { finalizers: service.metadata.finalizers.unwrap_or_default() },
+                // What was forbidden a moment ago need not be asked for again.
+                Verdict::Replace(why) if self.waits_for(&why) => {
+                    self.pause().await?;
+                    continue;
+                }
                 Verdict::Replace(why) => match self.remove(&service, why).await? {
-                    Removal::Done => continue,
+                    Removal::Done if !mem::replace(&mut self.has_removed, true) => continue,
+                    // Someone brings it back each time: no fight without pause.
+                    Removal::Done => Obstacle::NameTaken,
                     Removal::Waiting(obstacle) => obstacle,
                 },
             };
             self.meet(obstacle);
             self.pause().await?;
         }
+    }
+
+    fn report_kept(&self, service: &Service) {
+        let Task { namespace, name, body, .. } = self.task;
+        tracing::info!(namespace, service = name, "kept the Service of an earlier run");
+        let is_owned = service.metadata.owner_references.as_ref().is_some_and(|owners| !owners.is_empty());
+        if !is_owned && !body["metadata"]["ownerReferences"].is_null() {
+            tracing::warn!(namespace, service = name, "it has no owner reference: only the watcher will remove it");
+        }
+    }
+
+    fn waits_for(&self, obsolete: &Obsolete) -> bool {
+        matches!(&self.met, Obstacle::Predecessor { why, .. } if why == obsolete)
     }
 
     async fn read(&mut self) -> Result<Option<Service>, EnsureError> {

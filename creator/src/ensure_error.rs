@@ -10,10 +10,7 @@ use common::{
     ownership::PodRef,
 };
 
-use crate::{
-    judge::{Obsolete, Whose},
-    ports::NoNodePort,
-};
+use crate::judge::{Obsolete, Whose};
 
 /// Something that may pass while the creator waits.
 #[derive(Debug)]
@@ -25,7 +22,10 @@ pub enum Obstacle {
     /// The API does not answer, or cannot now.
     Silent(CallError),
     /// The Service of this name is being deleted.
-    Terminating,
+    Terminating {
+        /// What keeps it from going.
+        finalizers: Vec<String>,
+    },
     /// An earlier pod's Service is there, and the creator may not delete it.
     Predecessor {
         /// Whose it is.
@@ -63,7 +63,7 @@ impl Obstacle {
     #[must_use]
     pub fn cause(&self) -> Option<&CallError> {
         match self {
-            Self::NameTaken | Self::Terminating => None,
+            Self::NameTaken | Self::Terminating { .. } => None,
             Self::NoPort(error) | Self::Silent(error) | Self::Changing(error) => Some(error),
             Self::Predecessor { source, .. } => Some(source),
         }
@@ -75,10 +75,12 @@ impl fmt::Display for Obstacle {
         match self {
             Self::NameTaken => f.write_str("its name is in use"),
             Self::NoPort(error) => write!(f, "no node port is to be had, because {}", why_no_port(error)),
-            Self::Silent(_) => f.write_str("the API server does not answer"),
-            Self::Terminating => {
-                f.write_str("the Service of this name is being deleted, and has a finalizer that someone must remove")
-            }
+            Self::Silent(_) => f.write_str("the API server cannot do it now"),
+            Self::Terminating { finalizers } => write!(
+                f,
+                "the Service of this name is being deleted, and kept by finalizers that their controllers, or a hand, must remove: {}",
+                finalizers.join(", ")
+            ),
             Self::Predecessor { why, .. } => write!(
                 f,
                 "the existing Service must go first: {why}; the garbage collector or the watcher will delete it, or allow the creator to"
@@ -123,13 +125,15 @@ pub enum EnsureError {
         /// Its namespace.
         namespace: String,
     },
-    /// What was created has no node port.
-    #[error("Service {service} was created, but {source}: a webhook may have changed its type")]
-    NoNodePort {
+    /// What was stored is not what was sent.
+    #[error(
+        "Service {service} was created, but not as asked: {difference}; an admission webhook that changes Services must leave this one alone"
+    )]
+    Mutated {
         /// Namespace and name.
         service: String,
-        /// Which port.
-        source: NoNodePort,
+        /// The first difference.
+        difference: String,
     },
     /// The deadline came first.
     #[error("gave up on Service {service} at the timeout: {obstacle}{}", because(.obstacle))]

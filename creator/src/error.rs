@@ -33,6 +33,7 @@ pub enum Error {
     Facts(#[from] FactsError),
     Source(#[from] SourceError),
     Template(#[from] TemplateError),
+    Advertise(TemplateError),
     Service(#[from] ServiceError),
     Selector(#[from] SelectorError),
     Address(#[from] NoAddress),
@@ -48,7 +49,7 @@ impl Error {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Connect(_) | Self::Identity(_) | Self::Address(_) => Exit::Usage,
+            Self::Connect(_) | Self::Identity(_) | Self::Address(_) | Self::Advertise(_) => Exit::Usage,
             Self::Template(_) | Self::Service(_) | Self::Render(_) | Self::Rejected(_) => Exit::Template,
             Self::Selector(SelectorError::NoContainerPort { .. }) => Exit::Template,
             Self::Selector(SelectorError::Unmatched { .. }) => Exit::Taken,
@@ -66,7 +67,7 @@ impl Error {
 fn of_facts(error: &FactsError) -> Exit {
     match error {
         FactsError::NoPod { .. } | FactsError::HostNetwork { .. } | FactsError::NoNode(_) => Exit::Usage,
-        FactsError::Replaced { .. } => Exit::Taken,
+        FactsError::Gone { .. } | FactsError::Replaced { .. } => Exit::Taken,
         FactsError::Unset { .. } => Exit::Timeout,
         FactsError::Call(error) => of_call(error),
     }
@@ -77,13 +78,12 @@ fn of_ensure(error: &EnsureError) -> Exit {
         EnsureError::Refused(error) => of_refusal(error),
         EnsureError::Call(error) => of_call(error),
         EnsureError::Taken { .. } | EnsureError::PodGone { .. } => Exit::Taken,
-        EnsureError::MayNotDelete { .. } => Exit::Forbidden,
-        EnsureError::NoNodePort { .. } => Exit::NoPort,
+        EnsureError::MayNotDelete { .. } | EnsureError::Mutated { .. } => Exit::Forbidden,
         EnsureError::TimeIsUp { obstacle, .. } => match obstacle {
             Obstacle::NoPort(_) => Exit::NoPort,
             Obstacle::NameTaken
             | Obstacle::Silent(_)
-            | Obstacle::Terminating
+            | Obstacle::Terminating { .. }
             | Obstacle::Predecessor { .. }
             | Obstacle::Changing(_) => Exit::Timeout,
         },
@@ -102,9 +102,9 @@ fn of_refusal(error: &CallError) -> Exit {
         None | Some(Meaning::Unauthorized | Meaning::Unavailable) => Exit::Timeout,
         Some(Meaning::Rbac | Meaning::Policy) => Exit::Forbidden,
         Some(Meaning::Invalid) => Exit::Template,
-        Some(Meaning::PortTaken | Meaning::RangeFull | Meaning::QuotaExceeded) => Exit::NoPort,
+        Some(meaning) if meaning.is_no_port() => Exit::NoPort,
         // Of what is created, only the namespace can be missing.
         Some(Meaning::NotFound) => Exit::Usage,
-        Some(Meaning::AlreadyExists | Meaning::Conflict | Meaning::Unknown) => Exit::Other,
+        Some(_) => Exit::Other,
     }
 }

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use crate::{
     address::{self, Need, NodeAddress},
     identity::{Identity, Source},
-    pod::{Network, ObservedPod},
+    pod::{Network, ObservedPod, PodIdentity},
 };
 
 /// A field of the pod that is set some time after the pod's creation.
@@ -31,14 +31,6 @@ pub enum Late {
 }
 
 impl Late {
-    fn is_set(self, pod: &ObservedPod) -> bool {
-        match self {
-            Self::Node => pod.node.is_some(),
-            Self::HostIps => !pod.host_ips.is_empty(),
-            Self::PodIp => pod.pod_ip.is_some(),
-        }
-    }
-
     fn advice(self) -> &'static str {
         match self {
             Self::Node => "spec.nodeName; set NODE_NAME from that field",
@@ -70,6 +62,14 @@ pub enum FactsError {
         namespace: String,
         /// The pod's name.
         pod: String,
+    },
+    /// The pod whose UID is known is not there any more.
+    #[error("{pod} is no longer in namespace {namespace}: it was deleted")]
+    Gone {
+        /// The pod.
+        pod: PodRef,
+        /// Its namespace.
+        namespace: String,
     },
     /// Another pod has the name now.
     #[error("pod {namespace}/{pod} has UID {found} now, and this is the pod with UID {expected}: it was replaced")]
@@ -164,27 +164,22 @@ impl<'a> Facts<'a> {
         &self.known
     }
 
-    /// The pod, where it was read.
-    #[must_use]
-    pub fn known_pod(&self) -> Option<&ObservedPod> {
-        self.pod.as_ref()
-    }
-
     /// Tells what a template of an address rendered to.
     pub fn rendered(&mut self, template: String, text: String) {
         self.known.rendered.insert(template, text);
     }
 
-    /// The pod's name and UID.
+    /// Which pod it is.
     ///
     /// # Errors
     /// Where the UID is not known, and the pod cannot be read.
-    pub async fn pod_ref(&mut self) -> Result<PodRef, FactsError> {
+    pub async fn identity(&mut self) -> Result<PodIdentity, FactsError> {
         let uid = match &self.identity.uid {
-            Some(uid) => uid.clone(),
-            None => self.pod().await?.uid.clone(),
+            // HOSTNAME alone is no proof: where the pod uses the host's network, it names another pod or none.
+            Some(uid) if self.identity.source != Source::Hostname => uid.clone(),
+            _ => self.pod().await?.uid.clone(),
         };
-        Ok(PodRef { name: self.identity.pod.clone(), uid })
+        Ok(PodIdentity { name: self.identity.pod.clone(), namespace: self.identity.namespace.clone(), uid })
     }
 
     /// The name of the pod's node.
@@ -192,10 +187,11 @@ impl<'a> Facts<'a> {
     /// # Errors
     /// Where it is not known, and the pod cannot be read or is not scheduled in time.
     pub async fn node_name(&mut self) -> Result<String, FactsError> {
-        if self.known.node_name.is_none() {
-            self.pod_with(Late::Node).await?;
+        if let Some(name) = &self.known.node_name {
+            return Ok(name.clone());
         }
-        Ok(self.known.node_name.clone().unwrap_or_default())
+        let name = self.pod_with(Late::Node, |pod| pod.node.clone()).await?;
+        Ok(self.known.node_name.insert(name).clone())
     }
 
     /// The primary addresses of the pod's node.
@@ -203,10 +199,12 @@ impl<'a> Facts<'a> {
     /// # Errors
     /// Where they are not known, and the pod cannot be read or has none in time.
     pub async fn host_ips(&mut self) -> Result<Vec<IpAddr>, FactsError> {
-        if self.known.host_ips.is_none() {
-            self.pod_with(Late::HostIps).await?;
+        if let Some(ips) = &self.known.host_ips {
+            return Ok(ips.clone());
         }
-        Ok(self.known.host_ips.clone().unwrap_or_default())
+        let set = |pod: &ObservedPod| Some(pod.host_ips.clone()).filter(|ips| !ips.is_empty());
+        let ips = self.pod_with(Late::HostIps, set).await?;
+        Ok(self.known.host_ips.insert(ips).clone())
     }
 
     /// The pod's primary address.
@@ -214,10 +212,10 @@ impl<'a> Facts<'a> {
     /// # Errors
     /// Where it is not known, and the pod cannot be read or has none in time.
     pub async fn pod_ip(&mut self) -> Result<String, FactsError> {
-        if self.pod_ip.is_none() {
-            self.pod_with(Late::PodIp).await?;
+        match &self.pod_ip {
+            Some(ip) => Ok(ip.clone()),
+            None => self.pod_with(Late::PodIp, |pod| pod.pod_ip.clone()).await,
         }
-        Ok(self.pod_ip.clone().unwrap_or_default())
     }
 
     /// Learns what the choice of an address needs; what a template renders to is the caller's to tell.
@@ -245,26 +243,24 @@ impl<'a> Facts<'a> {
         Ok(self.learn(pod))
     }
 
-    async fn pod_with(&mut self, field: Late) -> Result<(), FactsError> {
+    /// What a field of the pod says, re-read until it says something.
+    async fn pod_with<T>(&mut self, field: Late, set: impl Fn(&ObservedPod) -> Option<T>) -> Result<T, FactsError> {
         let mut patience = Patience::until(self.deadline);
-        let mut set = field.is_set(self.pod().await?);
-        while !set {
+        loop {
+            if let Some(value) = set(self.pod().await?) {
+                return Ok(value);
+            }
             if let Err(TimeIsUp) = patience.pause(None).await {
                 let Identity { namespace, pod, .. } = self.identity.clone();
                 return Err(FactsError::Unset { namespace, pod, field });
             }
-            let pod = self.read_pod().await?;
-            set = field.is_set(self.learn(pod));
+            self.pod = None;
         }
-        Ok(())
     }
 
-    /// What was told by the settings stays; the pod fills the gaps.
+    /// Whichever pod was seen first is the pod: a later one of the name is another.
     fn learn(&mut self, pod: ObservedPod) -> &ObservedPod {
-        let known = &mut self.known;
-        known.node_name = known.node_name.take().or_else(|| pod.node.clone());
-        known.host_ips = known.host_ips.take().or_else(|| Some(pod.host_ips.clone()).filter(|ips| !ips.is_empty()));
-        self.pod_ip = self.pod_ip.take().or_else(|| pod.pod_ip.clone());
+        self.identity.uid.get_or_insert_with(|| pod.uid.clone());
         self.pod.insert(pod)
     }
 
@@ -280,7 +276,10 @@ impl<'a> Facts<'a> {
         let Identity { namespace, pod, uid, source, .. } = self.identity.clone();
         let call = Call::get(Resource::Pods, &namespace, &pod);
         let Some(found) = self.api.read::<ObservedPod>(&call, self.deadline).await? else {
-            return Err(FactsError::NoPod { namespace, pod, source_of_name: source });
+            return Err(match uid {
+                Some(uid) => FactsError::Gone { pod: PodRef { name: pod, uid }, namespace },
+                None => FactsError::NoPod { namespace, pod, source_of_name: source },
+            });
         };
         if let Some(expected) = uid
             && expected != found.uid

@@ -1,6 +1,6 @@
 //! Decides which pod the creator runs in, from settings, token and host name; it never asks the API.
 
-use common::api::token::Claims;
+use common::{api::token::Claims, names::is_dns_subdomain};
 
 /// The longest HOSTNAME that is surely a whole pod name: the kubelet cuts a longer name at 63 characters.
 const LONGEST_HOSTNAME: usize = 62;
@@ -57,6 +57,9 @@ pub enum IdentityError {
         "cannot tell which pod this is: HOSTNAME {0} may be cut (the kubelet cuts it at 63 characters); set POD from the field metadata.name"
     )]
     CutHostname(String),
+    /// HOSTNAME is no pod's name.
+    #[error("cannot tell which pod this is: HOSTNAME {0:?} is no pod's name; set POD from the field metadata.name")]
+    NoPodName(String),
     /// The option `namespace` names another namespace than the token.
     #[error(
         "namespace is set to {set}, but this is pod {pod} in namespace {actual}, and a Service reaches only pods of its own namespace: leave namespace out"
@@ -131,6 +134,7 @@ fn whole(hostname: Option<&str>) -> Result<&str, IdentityError> {
     match hostname {
         None | Some("") => Err(IdentityError::Nothing),
         Some(name) if name.len() > LONGEST_HOSTNAME => Err(IdentityError::CutHostname(name.to_owned())),
+        Some(name) if !is_dns_subdomain(name) => Err(IdentityError::NoPodName(name.to_owned())),
         Some(name) => Ok(name),
     }
 }

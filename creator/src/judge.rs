@@ -107,7 +107,7 @@ pub fn judge(service: &Service, wanted: Wanted<'_>) -> Verdict {
         return Verdict::Wait;
     }
     match ownership::relation(service, wanted.pod) {
-        Relation::ThisPod => match adoptable(service, wanted) {
+        Relation::ThisPod => match answers(service, wanted) {
             Ok(ports) => Verdict::Adopt(ports),
             Err(difference) => Verdict::Replace(Obsolete::Outdated { difference }),
         },
@@ -119,7 +119,11 @@ pub fn judge(service: &Service, wanted: Wanted<'_>) -> Verdict {
     }
 }
 
-fn adoptable(service: &Service, wanted: Wanted<'_>) -> Result<Vec<GivenPort>, String> {
+/// The ports of a Service, provided that it is as the template wants it.
+///
+/// # Errors
+/// The first difference.
+pub fn answers(service: &Service, wanted: Wanted<'_>) -> Result<Vec<GivenPort>, String> {
     let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
     if selector.is_none_or(|selector| selector != wanted.selector) {
         return Err("the selector differs".to_owned());

@@ -2,10 +2,7 @@
 
 use std::num::NonZeroU16;
 
-use common::{
-    api::{client::Api, retry::Deadline},
-    ownership::PodRef,
-};
+use common::api::{client::Api, retry::Deadline};
 
 use crate::{
     choices::Bind,
@@ -13,9 +10,10 @@ use crate::{
     facts::Facts,
     output::{AllocatedPort, hocon::Akka, render::Renderers},
     place::Source,
+    pod::PodIdentity,
     ports::GivenPort,
     selector,
-    service::{self, AkkaPorts, PodIdentity, Port, ServicePlan, TargetPort},
+    service::{self, AkkaPorts, Port, ServicePlan, TargetPort},
     settings::{Settings, TemplateSource},
     source,
     template::Template,
@@ -27,7 +25,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Planned {
     /// The pod.
-    pub pod: PodRef,
+    pub pod: PodIdentity,
     /// The Service.
     pub service: ServicePlan,
     /// Where the template was read from.
@@ -61,9 +59,7 @@ impl Planned {
             .filter_map(|(wanted, target)| {
                 Some(AllocatedPort {
                     name: wanted.name.clone(),
-                    port: NonZeroU16::new(wanted.port)?,
                     node_port: node_port(wanted)?,
-                    protocol: wanted.protocol,
                     target: target.and_then(NonZeroU16::new),
                 })
             })
@@ -89,21 +85,20 @@ pub async fn plan(
             let (name, key) = (name.to_string(), key.to_string());
             let text = async { Ok(source::from_config_map(api, &namespace, &name, &key, deadline).await?) };
             // Where its UID is not known, the pod is needed in any case: it is read at the same time.
-            let (text, _) = tokio::try_join!(text, async { Ok::<_, Error>(facts.pod_ref().await?) })?;
+            let (text, _) = tokio::try_join!(text, async { Ok::<_, Error>(facts.identity().await?) })?;
             (Source::ConfigMap { namespace: namespace.clone(), name, key }, text)
         }
     };
     let parsed = Template::parse(&template, &text)?;
-    let pod = facts.pod_ref().await?;
+    let pod = facts.identity().await?;
     let tree = parsed.render(&values(&parsed.needs(), facts).await?)?;
-    let identity = PodIdentity { name: pod.name.clone(), namespace, uid: pod.uid.clone() };
     let wanted = service::Wanted {
         artery_port: settings.artery_port_name.as_str(),
         management_port: settings.management_port_name.as_str(),
         akka_ports: if outputs.akka().is_some() { AkkaPorts::Required } else { AkkaPorts::Optional },
         owner_reference: settings.owner_reference,
     };
-    let service = service::validate(&tree, &template, &identity, &wanted)?;
+    let service = service::validate(&tree, &template, &pod, &wanted)?;
     if !service.required_labels.is_empty() {
         selector::check_labels(&pod.name, facts.pod().await?, &service.required_labels)?;
     }
@@ -116,10 +111,10 @@ pub async fn plan(
 /// # Errors
 /// Where the pod cannot be read, or lacks a value until the deadline.
 pub async fn values(needs: &Needs, facts: &mut Facts<'_>) -> Result<Values, Error> {
-    let pod = facts.pod_ref().await?;
+    let pod = facts.identity().await?;
     let mut values = Values {
         pod_name: Some(pod.name),
-        namespace: Some(facts.namespace().to_owned()),
+        namespace: Some(pod.namespace),
         pod_uid: Some(pod.uid),
         ..Values::default()
     };
@@ -139,7 +134,7 @@ pub async fn values(needs: &Needs, facts: &mut Facts<'_>) -> Result<Values, Erro
 /// The pod is read for named target ports only where the `.conf` file says where to bind.
 async fn targets(
     facts: &mut Facts<'_>,
-    pod: &PodRef,
+    pod: &PodIdentity,
     ports: &[Port],
     akka: Option<&Akka>,
 ) -> Result<Vec<Option<u16>>, Error> {

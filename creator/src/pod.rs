@@ -2,7 +2,29 @@
 
 use std::{collections::BTreeMap, net::IpAddr};
 
-use serde::Deserialize;
+use common::ownership::PodRef;
+use serde::{Deserialize, Serialize};
+
+use crate::service::Protocol;
+
+/// Which pod: all that identifies it to a person or a program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PodIdentity {
+    /// `metadata.name`
+    pub name: String,
+    /// `metadata.namespace`
+    pub namespace: String,
+    /// `metadata.uid`
+    pub uid: String,
+}
+
+impl PodIdentity {
+    /// Its name and UID, for judging what belongs to it within its namespace.
+    #[must_use]
+    pub fn reference(&self) -> PodRef {
+        PodRef { name: self.name.clone(), uid: self.uid.clone() }
+    }
+}
 
 /// A pod as the API shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,8 +43,19 @@ pub struct ObservedPod {
     pub host_ips: Vec<IpAddr>,
     /// `status.podIP`, which the kubelet often sets only after init containers have started.
     pub pod_ip: Option<String>,
-    /// The numbers of the named container ports, for named targetPorts.
-    pub ports: BTreeMap<String, u16>,
+    /// The named container ports that a Service can target, in the order in which Kubernetes looks for them.
+    pub ports: Vec<NamedPort>,
+}
+
+/// A container's port that has a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedPort {
+    /// Its name.
+    pub name: String,
+    /// The protocol: a name can be used once for each.
+    pub protocol: Protocol,
+    /// Its number.
+    pub number: u16,
 }
 
 /// Whose network a pod is in.
@@ -62,9 +95,10 @@ struct Spec {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 struct Container {
     ports: Vec<ContainerPort>,
+    restart_policy: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -72,6 +106,7 @@ struct Container {
 struct ContainerPort {
     name: String,
     container_port: u16,
+    protocol: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -103,8 +138,9 @@ impl From<Pod> for ObservedPod {
             [] => vec![status.host_ip],
             _ => status.host_ips.into_iter().map(|host| host.ip).collect(),
         };
-        // An init container with restartPolicy Always is a sidecar, and may serve a port too.
-        let containers = spec.containers.into_iter().chain(spec.init_containers);
+        // As `FindPort` of k8s.io/endpointslice: containers first, then those init containers that go on running.
+        let sidecars = spec.init_containers.into_iter().filter(|container| container.restart_policy == "Always");
+        let containers = spec.containers.into_iter().chain(sidecars);
         let ports = containers.flat_map(|container| container.ports).filter(|port| !port.name.is_empty());
         Self {
             uid: metadata.uid,
@@ -114,7 +150,13 @@ impl From<Pod> for ObservedPod {
             network: if spec.host_network { Network::Host } else { Network::Pod },
             host_ips: host_ips.iter().filter_map(|ip| ip.parse().ok()).collect(),
             pod_ip: Some(status.pod_ip).filter(|ip| !ip.is_empty()),
-            ports: ports.map(|port| (port.name, port.container_port)).collect(),
+            ports: ports
+                .map(|port| NamedPort {
+                    protocol: Protocol::of_name(&port.protocol).unwrap_or(Protocol::TCP),
+                    name: port.name,
+                    number: port.container_port,
+                })
+                .collect(),
         }
     }
 }
@@ -134,7 +176,9 @@ mod tests {
             "spec": {
                 "nodeName": "node-1", "hostNetwork": true,
                 "containers": [{"name": "c", "ports": [{"name": "artery", "containerPort": 25520}, {"containerPort": 1}]}],
-                "initContainers": [{"name": "s", "ports": [{"name": "management", "containerPort": 8558}]}]},
+                "initContainers": [
+                    {"name": "s", "restartPolicy": "Always", "ports": [{"name": "management", "containerPort": 8558, "protocol": "UDP"}]},
+                    {"name": "i", "ports": [{"name": "gone", "containerPort": 1}]}]},
             "status": {"hostIP": "10.0.0.5", "hostIPs": [{"ip": "10.0.0.5"}, {"ip": "fd00::5"}], "podIP": "10.244.0.7"},
         }));
         assert_eq!(pod.uid, "u");
@@ -142,7 +186,8 @@ mod tests {
         assert_eq!(pod.network, Network::Host);
         assert_eq!(pod.host_ips, ["10.0.0.5".parse::<IpAddr>().unwrap(), "fd00::5".parse().unwrap()]);
         assert_eq!(pod.pod_ip.as_deref(), Some("10.244.0.7"));
-        assert_eq!(pod.ports, BTreeMap::from([("artery".into(), 25520), ("management".into(), 8558)]));
+        let port = |name: &str, protocol, number| NamedPort { name: name.into(), protocol, number };
+        assert_eq!(pod.ports, [port("artery", Protocol::TCP, 25520), port("management", Protocol::UDP, 8558)]);
     }
 
     #[test]

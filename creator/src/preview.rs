@@ -30,18 +30,13 @@ pub struct Preview {
 }
 
 impl Preview {
-    /// Prints it: the remark as a comment, so that the whole output is YAML.
-    pub fn print(&self) {
-        if let Some(existing) = &self.existing {
-            println!("# {existing}");
-        }
-        if let Some(service) = &self.service {
-            match serde_saphyr::to_string(service) {
-                Ok(text) => print!("{text}"),
-                // JSON is YAML too.
-                Err(_) => println!("{service:#}"),
-            }
-        }
+    /// As YAML; the remark is a comment.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let remark = self.existing.iter().map(|existing| format!("# {existing}\n"));
+        // JSON is YAML too, should the Service not be printable otherwise.
+        let print = |service: &Value| serde_saphyr::to_string(service).unwrap_or_else(|_| format!("{service:#}\n"));
+        remark.chain(self.service.iter().map(print)).collect()
     }
 }
 
@@ -57,11 +52,8 @@ pub async fn preview(api: &Api, task: Task<'_>, deadline: Deadline) -> Result<Pr
         Err(PersistError::Final(error)) => error,
         Err(error) => return Err(EnsureError::Call(error)),
     };
-    let may_exist = matches!(
-        refused.meaning(),
-        Some(Meaning::AlreadyExists | Meaning::PortTaken | Meaning::RangeFull | Meaning::QuotaExceeded)
-    );
-    if !may_exist {
+    let meaning = refused.meaning();
+    if meaning != Some(Meaning::AlreadyExists) && !meaning.is_some_and(Meaning::is_no_port) {
         return Err(EnsureError::Refused(refused));
     }
     let get = Call::get(Resource::Services, namespace, name);

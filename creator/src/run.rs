@@ -37,7 +37,7 @@ pub fn refuse(error: &SettingsError) -> Exit {
 }
 
 fn fail(settings: &Settings, exit: Exit, message: &str) -> Exit {
-    tracing::error!(exit = exit as u8, "{message}");
+    tracing::error!(exit = exit as u8, error = %message, "failed");
     termination::report(&settings.termination_message_path, message);
     exit
 }

@@ -27,7 +27,7 @@ pub enum SelectorError {
     },
     /// A targetPort is a name that no container of the pod has.
     #[error(
-        "the template's port {port} has the targetPort {name:?}, and no container of pod {pod} has a port of this name; it has {}: name the container's port, or write its number",
+        "the template's port {port} has the targetPort {name:?}, and no container of pod {pod} has a port of this name and protocol; it has {}: name the container's port, or write its number",
         listed(.there)
     )]
     NoContainerPort {
@@ -75,13 +75,13 @@ pub fn target(name: &str, pod: Option<&ObservedPod>, port: &Port) -> Result<Opti
         TargetPort::Name(target) => target,
     };
     let Some(pod) = pod else { return Ok(None) };
-    match pod.ports.get(target) {
-        Some(number) => Ok(Some(*number)),
+    match pod.ports.iter().find(|there| there.name == *target && there.protocol == port.protocol) {
+        Some(there) => Ok(Some(there.number)),
         None => Err(SelectorError::NoContainerPort {
             pod: name.to_owned(),
             port: port.name.clone().unwrap_or_else(|| port.port.to_string()),
             name: target.clone(),
-            there: pod.ports.keys().cloned().collect(),
+            there: pod.ports.iter().map(|there| format!("{} ({})", there.name, there.protocol)).collect(),
         }),
     }
 }
@@ -89,12 +89,14 @@ pub fn target(name: &str, pod: Option<&ObservedPod>, port: &Port) -> Result<Opti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::Protocol;
+    use crate::{pod::NamedPort, service::Protocol};
 
     fn pod() -> ObservedPod {
         ObservedPod {
             labels: BTreeMap::from([("app".into(), "shop".into())]),
-            ports: BTreeMap::from([("artery".into(), 25520)]),
+            ports: [("artery", Protocol::UDP, 1), ("artery", Protocol::TCP, 25520), ("artery", Protocol::TCP, 2)]
+                .map(|(name, protocol, number)| NamedPort { name: name.into(), protocol, number })
+                .into(),
             ..ObservedPod::default()
         }
     }
@@ -119,6 +121,6 @@ mod tests {
         assert_eq!(target("app-0", None, &port(TargetPort::Name("artery".into()))), Ok(None));
         assert_eq!(target("app-0", Some(&pod()), &port(TargetPort::Name("artery".into()))), Ok(Some(25520)));
         let error = target("app-0", Some(&pod()), &port(TargetPort::Name("x".into()))).unwrap_err().to_string();
-        assert!(error.contains("\"x\"") && error.contains("it has artery"), "{error}");
+        assert!(error.contains("\"x\"") && error.contains("it has artery (UDP), artery (TCP)"), "{error}");
     }
 }

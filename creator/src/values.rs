@@ -111,12 +111,6 @@ impl fmt::Display for Field {
 pub struct Needs(BTreeSet<Field>);
 
 impl Needs {
-    /// Whether the template names the field.
-    #[must_use]
-    pub fn contains(&self, field: Field) -> bool {
-        self.0.contains(&field)
-    }
-
     /// The fields, each once.
     pub fn iter(&self) -> impl Iterator<Item = Field> {
         self.0.iter().copied()

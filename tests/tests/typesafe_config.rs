@@ -16,10 +16,10 @@ use creator::{
     choices::{Bind, Flavor},
     host::Host,
     output::{
-        AllocatedPort, Allocation, Pod,
+        AllocatedPort, Allocation,
         hocon::{Akka, render},
     },
-    service::Protocol,
+    pod::PodIdentity,
 };
 
 /// Hosts that HOCON could take for something else, or that have a form of their own.
@@ -98,7 +98,7 @@ impl Case {
             host: self.host.clone(),
             addresses: vec![self.host.clone()],
             ports,
-            pod: Pod { name: "app-0".to_owned(), namespace: "default".to_owned(), uid: "u".to_owned() },
+            pod: PodIdentity { name: "app-0".to_owned(), namespace: "default".to_owned(), uid: "u".to_owned() },
             node: None,
             service: "app-0".to_owned(),
         };
@@ -147,9 +147,7 @@ impl Case {
 fn port(name: &str, node_port: u16, target: u16) -> AllocatedPort {
     AllocatedPort {
         name: Some(name.to_owned()),
-        port: NonZeroU16::new(target).unwrap(),
         node_port: NonZeroU16::new(node_port).unwrap(),
-        protocol: Protocol::TCP,
         target: NonZeroU16::new(target),
     }
 }

@@ -7,8 +7,8 @@ use super::{
     classify::{Meaning, Refusal, missing_rule},
 };
 
-/// How long one try may take. An API server under load answers within seconds; after this long, a new connection has
-/// better chances than this one.
+/// How long one try may take. An API server under load answers within seconds; one that has
+/// said nothing for this long has lost the request.
 pub(super) const ATTEMPT: Duration = Duration::from_secs(20);
 
 /// Whether a request without an answer can have been carried out.

@@ -40,6 +40,13 @@ pub enum Meaning {
 }
 
 impl Meaning {
+    /// Whether no node port is to be had for a new Service. Kubernetes judges ports and quota before the name, so an
+    /// existing Service of the name can hide behind it.
+    #[must_use]
+    pub fn is_no_port(self) -> bool {
+        matches!(self, Self::PortTaken | Self::RangeFull | Self::QuotaExceeded)
+    }
+
     /// Whether the same request may succeed a moment later with nobody doing anything about it.
     ///
     /// A 401 counts: the kubelet rotates tokens, and the API server may not yet know a new one.
@@ -90,6 +97,9 @@ struct Details {
     causes: Vec<Cause>,
 }
 
+/// The longest Retry-After that is believed, in seconds: no deadline of ours is longer, and sums of it do not overflow.
+const LONGEST_RETRY_AFTER: u64 = 60 * 60;
+
 /// As much of an answer that is no Status object as a message can show.
 const MAX_TEXT: usize = 300;
 
@@ -108,7 +118,9 @@ impl Refusal {
             message: status.message,
             causes: status.details.causes,
             // Kubernetes sends seconds; the date form of RFC 9110 comes from other servers only, and is passed over.
-            retry_after: retry_after.and_then(|text| text.trim().parse().ok()).map(Duration::from_secs),
+            retry_after: retry_after
+                .and_then(|text| text.trim().parse().ok())
+                .map(|seconds: u64| Duration::from_secs(seconds.min(LONGEST_RETRY_AFTER))),
         }
     }
 
@@ -116,19 +128,38 @@ impl Refusal {
     #[must_use]
     pub fn meaning(&self) -> Meaning {
         match (self.code, self.reason.as_str()) {
+            // Before the code: a webhook's refusal has whichever code it chose (400 where it chose none), a policy's 422.
+            _ if self.is_denied_by_admission() => Meaning::Policy,
             (404, _) => Meaning::NotFound,
             (409, "AlreadyExists") => Meaning::AlreadyExists,
             (409, _) => Meaning::Conflict,
             (422, _) if self.only_ports_taken() => Meaning::PortTaken,
             (400 | 422, _) => Meaning::Invalid,
             (401, _) => Meaning::Unauthorized,
-            (403, _) if self.message.contains("exceeded quota") => Meaning::QuotaExceeded,
+            (403, _) if self.is_about_quota() => Meaning::QuotaExceeded,
             (403, _) if self.denied_user().is_some() => Meaning::Rbac,
             (403, _) => Meaning::Policy,
-            (500, _) if self.message.contains("range is full") => Meaning::RangeFull,
+            // Not `allocate a serviceIP: range is full`, which is another range.
+            (500, _) if self.message.contains("allocate a nodePort: range is full") => Meaning::RangeFull,
             (408 | 429 | 500 | 502 | 503 | 504, _) => Meaning::Unavailable,
             _ => Meaning::Unknown,
         }
+    }
+
+    /// `admission webhook "w" denied the request: …`, `ValidatingAdmissionPolicy 'p' with binding 'b' denied request: …`.
+    fn is_denied_by_admission(&self) -> bool {
+        const TEXTS: [&str; 4] = [
+            "denied the request:",
+            "denied the request without explanation",
+            "denied request:",
+            "does not support dry run",
+        ];
+        TEXTS.iter().any(|text| self.message.contains(text))
+    }
+
+    /// A quota that was just created has no status yet, and refuses everything until it has.
+    fn is_about_quota(&self) -> bool {
+        self.message.contains("exceeded quota") || self.message.contains("status unknown for quota")
     }
 
     /// Whether the API turned the request away before it looked at what was asked: nothing of it was carried out.
@@ -246,6 +277,42 @@ mod tests {
                 status(403, "Forbidden", "ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no", &[]),
                 Meaning::Policy,
             ),
+            (
+                status(
+                    403,
+                    "Forbidden",
+                    "services \"a\" is forbidden: status unknown for quota: nq, resources: services",
+                    &[],
+                ),
+                Meaning::QuotaExceeded,
+            ),
+            (status(400, "BadRequest", "admission webhook \"w.example\" denied the request: no", &[]), Meaning::Policy),
+            (
+                status(
+                    400,
+                    "BadRequest",
+                    "admission webhook \"w.example\" denied the request without explanation",
+                    &[],
+                ),
+                Meaning::Policy,
+            ),
+            (
+                status(400, "BadRequest", "admission webhook \"w.example\" does not support dry run", &[]),
+                Meaning::Policy,
+            ),
+            (
+                status(
+                    422,
+                    "Invalid",
+                    "services \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no",
+                    &[("", "no")],
+                ),
+                Meaning::Policy,
+            ),
+            (
+                status(429, "TooManyRequests", "admission webhook \"w.example\" denied the request: slow down", &[]),
+                Meaning::Policy,
+            ),
             (status(401, "Unauthorized", "Unauthorized", &[]), Meaning::Unauthorized),
             (
                 status(
@@ -255,6 +322,15 @@ mod tests {
                     &[],
                 ),
                 Meaning::RangeFull,
+            ),
+            (
+                status(
+                    500,
+                    "InternalError",
+                    "Internal error occurred: failed to allocate a serviceIP: range is full",
+                    &[],
+                ),
+                Meaning::Unavailable,
             ),
             (status(500, "InternalError", "etcdserver: leader changed", &[]), Meaning::Unavailable),
             (status(504, "Timeout", "", &[]), Meaning::Unavailable),
@@ -271,6 +347,12 @@ mod tests {
         assert_eq!(refusal.meaning(), Meaning::Unavailable);
         assert_eq!(refusal.retry_after, Some(Duration::from_secs(1)));
         assert_eq!(refusal.to_string(), "Too many requests, please try again later. (429)");
+    }
+
+    #[test]
+    fn a_retry_after_beyond_all_reason_is_cut() {
+        let refusal = Refusal::read(429, Some("18446744073709551615"), b"");
+        assert_eq!(refusal.retry_after, Some(Duration::from_secs(LONGEST_RETRY_AFTER)));
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub enum PersistError {
     #[error(transparent)]
     Final(CallError),
     /// The deadline came first.
-    #[error("gave up at the timeout")]
+    #[error("gave up at the timeout, which --timeout sets")]
     TimeIsUp(#[source] CallError),
 }
 
@@ -194,7 +194,7 @@ mod tests {
         ] {
             let deadline = Deadline::after(Duration::from_secs(5));
             let error = api(statuses).persist::<MetadataOnly>(&call, deadline).await.unwrap_err();
-            assert_eq!(chain(&error), format!("gave up at the timeout: {expected}"));
+            assert_eq!(chain(&error), format!("gave up at the timeout, which --timeout sets: {expected}"));
         }
     }
 

@@ -106,7 +106,7 @@ pub(super) fn read(named: Option<&Path>, directories: &[PathBuf]) -> Result<Opti
         let file = directory.join(FILE_NAME);
         match read_text(&file) {
             Ok(text) => return parse(&file, &text).map(Some),
-            Err(FileError::Unreadable { source, .. }) if is_absent(&source) => {}
+            Err(FileError::Unreadable { source, .. }) if is_absent(&source) || is_hidden(&file, &source) => {}
             Err(error) => return Err(error),
         }
     }
@@ -119,6 +119,13 @@ fn read_text(file: &Path) -> Result<String, FileError> {
 
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Whether the folder lets nobody but its owner look: a container that runs as another user than the one its image's HOME
+/// belongs to has no file there.
+fn is_hidden(file: &Path, error: &io::Error) -> bool {
+    let is_denied = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+    is_denied(error) && file.metadata().is_err_and(|error| is_denied(&error))
 }
 
 fn parse(path: &Path, text: &str) -> Result<File, FileError> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::names::is_dns_label;
+use crate::names::{is_dns_label, is_dns_subdomain};
 
 /// The text is not a name of its kind.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -63,17 +63,6 @@ name! {
     ConfigMapKey,
     "at most 253 letters, digits, dashes, underscores and dots, neither `.` nor starting with `..`",
     is_config_map_key
-}
-
-fn is_dns_subdomain(text: &str) -> bool {
-    text.len() <= 253 && text.split('.').all(is_dns_part)
-}
-
-fn is_dns_part(text: &str) -> bool {
-    let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    text.bytes().all(|byte| alphanumeric(byte) || byte == b'-')
-        && text.bytes().next().is_some_and(alphanumeric)
-        && text.bytes().next_back().is_some_and(alphanumeric)
 }
 
 fn is_config_map_key(text: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU16;
 
-use crate::{host::Host, service::Protocol};
+use crate::{host::Host, pod::PodIdentity};
 
 /// What was allocated to one pod: all that an output file can tell.
 ///
@@ -17,22 +17,11 @@ pub struct Allocation {
     /// The Service's ports, in the Service's order.
     pub ports: Vec<AllocatedPort>,
     /// Whose they are.
-    pub pod: Pod,
+    pub pod: PodIdentity,
     /// The node that the pod runs on, if it was needed and so is known.
     pub node: Option<String>,
     /// The Service's name.
     pub service: String,
-}
-
-/// The pod that the ports were allocated to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pod {
-    /// Its name.
-    pub name: String,
-    /// Its namespace.
-    pub namespace: String,
-    /// Its UID.
-    pub uid: String,
 }
 
 /// One port of the Service.
@@ -40,12 +29,8 @@ pub struct Pod {
 pub struct AllocatedPort {
     /// Its name; Kubernetes lets it be missing where the Service has no other port.
     pub name: Option<String>,
-    /// The Service's own port.
-    pub port: NonZeroU16,
     /// The port on the node.
     pub node_port: NonZeroU16,
-    /// The transport.
-    pub protocol: Protocol,
     /// The pod's port that `targetPort` means; `None` where it is a name that no container of the pod has.
     pub target: Option<NonZeroU16>,
 }
@@ -83,9 +68,7 @@ pub(crate) mod tests {
     pub(crate) fn port(name: &str, node_port: u16, target: u16) -> AllocatedPort {
         AllocatedPort {
             name: (!name.is_empty()).then(|| name.to_owned()),
-            port: number(target.max(1)),
             node_port: number(node_port),
-            protocol: Protocol::TCP,
             target: NonZeroU16::new(target),
         }
     }
@@ -96,7 +79,7 @@ pub(crate) mod tests {
             host: "node-1".parse().unwrap(),
             addresses: ["node-1", "10.0.0.5", "fd00::5"].map(|host| host.parse().unwrap()).to_vec(),
             ports: vec![port("akka-management", 31235, 8558), port("akka-artery", 31234, 55001)],
-            pod: Pod {
+            pod: PodIdentity {
                 name: "app-0".to_owned(),
                 namespace: "default".to_owned(),
                 uid: "8f6c5d2e-0000-4000-8000-000000000001".to_owned(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::allocation::Allocation;
-use crate::host::Host;
+use crate::{host::Host, pod::PodIdentity};
 
 /// The keys in the documented order.
 #[derive(Serialize)]
@@ -13,16 +13,9 @@ struct Document<'a> {
     host: &'a Host,
     ports: BTreeMap<&'a str, u16>,
     addresses: &'a [Host],
-    pod: Pod<'a>,
+    pod: &'a PodIdentity,
     node: Option<&'a str>,
     service: &'a str,
-}
-
-#[derive(Serialize)]
-struct Pod<'a> {
-    name: &'a str,
-    namespace: &'a str,
-    uid: &'a str,
 }
 
 fn document(allocation: &Allocation) -> Document<'_> {
@@ -30,7 +23,7 @@ fn document(allocation: &Allocation) -> Document<'_> {
         host: &allocation.host,
         ports: allocation.ports.iter().map(|port| (port.key(), port.node_port.get())).collect(),
         addresses: &allocation.addresses,
-        pod: Pod { name: &allocation.pod.name, namespace: &allocation.pod.namespace, uid: &allocation.pod.uid },
+        pod: &allocation.pod,
         node: allocation.node.as_deref(),
         service: &allocation.service,
     }

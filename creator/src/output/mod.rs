@@ -12,7 +12,7 @@ mod write_error;
 
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path};
 
-pub use allocation::{AllocatedPort, Allocation, Pod};
+pub use allocation::{AllocatedPort, Allocation};
 pub use write_error::WriteError;
 
 use crate::choices::Format;

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use common::names;
 
 use super::{
-    PodIdentity,
     field::Field,
     problem::{Flaw, ServiceProblem},
 };
-use crate::yaml::Text;
+use crate::{pod::PodIdentity, yaml::Text};
 
 /// Refuses every other kind of object.
 pub(super) fn check_kind(root: &Field<'_>) -> Result<(), Flaw> {

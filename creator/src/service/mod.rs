@@ -19,19 +19,9 @@ pub use self::{
 use crate::{
     choices::OwnerReference,
     place::{Place, Source},
+    pod::PodIdentity,
     yaml::{Node, Value},
 };
-
-/// The pod that the Service is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PodIdentity {
-    /// `metadata.name`
-    pub name: String,
-    /// `metadata.namespace`
-    pub namespace: String,
-    /// `metadata.uid`
-    pub uid: String,
-}
 
 /// Whether some output needs the two ports that Akka is reached at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use common::labels::STATEFULSET_POD_NAME_LABEL;
 
 use super::{
-    PodIdentity,
     field::Field,
     metadata::label_value,
     problem::{Flaw, ServiceProblem},
 };
-use crate::values;
+use crate::{pod::PodIdentity, values};
 
 /// The selector's labels, by who puts them on the pod.
 #[derive(Debug, Default)]

@@ -50,12 +50,6 @@ impl Template {
         Ok(Self { source: source.clone(), text, engine, names })
     }
 
-    /// What the template was read from.
-    #[must_use]
-    pub fn source(&self) -> &Source {
-        &self.source
-    }
-
     /// The fields that the template names, also in blocks that are not rendered.
     #[must_use]
     pub fn needs(&self) -> Needs {

@@ -76,6 +76,8 @@ impl Run {
     async fn new(pod: &Pod<'_>, surroundings: Surroundings) -> Self {
         let control_plane = pod.namespace().control_plane();
         let folder = control_plane.run_folder().expect("the keeper's folder takes another folder");
+        // A folder that is not there, and that only this run would get if the program made it.
+        let home = folder.join("home").display().to_string();
         let mut run = Self {
             keeper: Arc::clone(control_plane.keeper()),
             folder,
@@ -83,7 +85,7 @@ impl Run {
             program: None,
             args: Vec::new(),
             env: BTreeMap::from([
-                ("HOME".to_owned(), "/nonexistent".to_owned()),
+                ("HOME".to_owned(), home),
                 ("HOSTNAME".to_owned(), pod.hostname()),
                 ("PATH".to_owned(), "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned()),
             ]),

@@ -2,4 +2,19 @@
 
 #![cfg(test)]
 
+mod advertise;
+mod bad_input;
+mod container;
 mod documented;
+mod identity;
+mod labels;
+mod other_user;
+mod output;
+mod ownership;
+mod permissions;
+mod preview;
+mod replace;
+mod settings;
+mod support;
+mod terminating;
+mod unwritable;
