@@ -53,7 +53,7 @@ async fn a_creator_that_outlives_its_pod_leaves_the_next_pod_alone() {
         let proxy = proxy(control_plane);
         proxy.set_rule(first(slow, Action::Delay(Duration::from_secs(3))));
         let stranded = through(&proxy, &earlier).await.token(&namespace.unbound_token().await);
-        let stranded = stranded.env("POD_UID", &uid).env("NODE_NAME", "node-1");
+        let stranded = stranded.env("POD", "app-0").env("POD_UID", &uid).env("NODE_NAME", "node-1");
         earlier.delete().await;
         let next = namespace.pod("app-0").create().await;
         let outcome = Run::creator(&next).await.run().await;
