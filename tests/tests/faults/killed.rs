@@ -1,13 +1,14 @@
 //! A creator that is killed at any step, and what the next one makes of it.
 
 use cluster_tests::{
-    harness::{ControlPlane, Namespace, Pod, Run, Signal},
+    harness::{ControlPlane, Run, Signal},
     proxy::{Action, Arrivals, Gate, Held, Verdict, gate},
 };
 
 use crate::{
     DEADLINE,
     check::{converged, nothing_written, only_service, services},
+    steps::Found,
     wire::{Ask, nth, proxy, through},
 };
 
@@ -32,44 +33,6 @@ impl Where {
             Self::Answered => Action::HoldAfter(gate),
             Self::Lost | Self::Arriving | Self::ArrivingLate => Action::HoldBefore(gate),
         }
-    }
-}
-
-/// What a run finds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
-    Nothing,
-    /// The Service of an earlier pod of the same name.
-    EarlierPods,
-}
-
-impl Found {
-    /// Each request of such a run: what it asks for, and how many of that kind came before.
-    fn steps(self) -> &'static [(Ask, usize)] {
-        match self {
-            Self::Nothing => &[(Ask::ReadConfigMap, 0), (Ask::LabelPod, 0), (Ask::CreateService, 0)],
-            Self::EarlierPods => &[
-                (Ask::ReadConfigMap, 0),
-                (Ask::LabelPod, 0),
-                (Ask::CreateService, 0),
-                (Ask::ReadService, 0),
-                (Ask::ReadPod, 0),
-                (Ask::DeleteService, 0),
-                (Ask::ReadService, 1),
-                (Ask::CreateService, 1),
-            ],
-        }
-    }
-
-    /// A new pod that finds it.
-    async fn pod<'a>(self, namespace: &'a Namespace<'a>, name: &str) -> Pod<'a> {
-        if self == Self::EarlierPods {
-            let earlier = namespace.pod(name).create().await;
-            // Without an owner reference, so that the garbage collector leaves it to the creator.
-            Run::creator(&earlier).await.args(["--owner-reference", "none"]).run().await.expect_code(0);
-            earlier.delete().await;
-        }
-        namespace.pod(name).create().await
     }
 }
 

@@ -16,6 +16,7 @@ mod quota;
 mod recreated;
 mod refused;
 mod silence;
+mod steps;
 mod stranded_token;
 mod terminated;
 mod throttled;

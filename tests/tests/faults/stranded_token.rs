@@ -2,13 +2,17 @@
 
 use std::time::Duration;
 
-use cluster_tests::harness::{ControlPlane, Run, access::Credentials, eventually};
+use cluster_tests::{
+    harness::{ControlPlane, Run, access::Credentials, eventually},
+    proxy::Action,
+};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 
 use crate::{
     DEADLINE,
     check::{converged, failed, in_time, services},
+    wire::{Ask, first, proxy, through},
 };
 
 #[tokio::test]
@@ -42,17 +46,24 @@ async fn the_token_of_a_deleted_pod_ends_the_run_at_its_timeout() {
 async fn a_creator_that_outlives_its_pod_leaves_the_next_pod_alone() {
     let Some(control_plane) = ControlPlane::shared().await else { return };
     let namespace = control_plane.namespace().await;
-    let earlier = namespace.pod("app-0").create().await;
-    let uid = earlier.uid().to_owned();
-    let stranded = Run::creator(&earlier).await.token(&namespace.unbound_token().await);
-    let stranded = stranded.env("POD_UID", &uid).env("NODE_NAME", "node-1");
-    earlier.delete().await;
-    let next = namespace.pod("app-0").create().await;
-    let outcome = Run::creator(&next).await.run().await;
-    let service = converged(&next, &outcome).await;
+    // It labels and creates at the same time: whichever is faster finds out.
+    for slow in [Ask::CreateService, Ask::LabelPod] {
+        let earlier = namespace.pod("app-0").create().await;
+        let uid = earlier.uid().to_owned();
+        let proxy = proxy(control_plane);
+        proxy.set_rule(first(slow, Action::Delay(Duration::from_secs(3))));
+        let stranded = through(&proxy, &earlier).await.token(&namespace.unbound_token().await);
+        let stranded = stranded.env("POD", "app-0").env("POD_UID", &uid).env("NODE_NAME", "node-1");
+        earlier.delete().await;
+        let next = namespace.pod("app-0").create().await;
+        let outcome = Run::creator(&next).await.run().await;
+        let service = converged(&next, &outcome).await;
 
-    let late = stranded.run().await;
+        let late = stranded.run().await;
 
-    failed(&late, 5, &[&uid, "is no longer in namespace", namespace.name(), "another pod has its name now"]);
-    assert_eq!(converged(&next, &outcome).await.metadata, service.metadata);
+        failed(&late, 5, &[&uid, "is no longer in namespace", namespace.name(), "another pod has its name now"]);
+        assert!(late.elapsed() < Duration::from_secs(2), "{slow:?}: {:?}", late.elapsed());
+        assert_eq!(converged(&next, &outcome).await.metadata, service.metadata);
+        next.delete().await;
+    }
 }

@@ -14,7 +14,8 @@ use rustix::process::{Pid, kill_process};
 use crate::{
     DEADLINE,
     check::{converged, nothing_written},
-    wire::{Ask, first, proxy, through},
+    steps::Found,
+    wire::{Ask, first, nth, proxy, through},
 };
 
 /// How long it may take.
@@ -29,18 +30,15 @@ async fn terminate(running: Running) -> Outcome {
     outcome
 }
 
-#[tokio::test]
-async fn sigterm_ends_it_at_any_request_and_the_next_run_completes() {
+async fn terminated_at_every_step(found: Found) {
     let Some(control_plane) = ControlPlane::shared().await else { return };
     let namespace = control_plane.namespace().await;
-    for ask in Ask::FRESH {
-        for side in [Action::HoldBefore as fn(Gate) -> Action, Action::HoldAfter] {
-            let (gate, arrivals) = gate(Verdict::Pass);
-            let action = side(gate);
-            let name = format!("{ask:?}-{}", if matches!(action, Action::HoldBefore(_)) { "before" } else { "after" });
-            let pod = namespace.pod(&name.to_lowercase()).create().await;
+    for (number, &(ask, earlier)) in found.steps().iter().enumerate() {
+        for (side, action) in [("before", Action::HoldBefore as fn(Gate) -> Action), ("after", Action::HoldAfter)] {
+            let pod = found.pod(&namespace, &format!("step-{number}-{side}")).await;
             let proxy = proxy(control_plane);
-            proxy.set_rule(first(ask, action));
+            let (gate, arrivals) = gate(Verdict::Pass);
+            proxy.set_rule(nth(ask, earlier, action(gate)));
 
             let running = through(&proxy, &pod).await.spawn();
             let held = arrivals.next(DEADLINE).unwrap();
@@ -51,6 +49,16 @@ async fn sigterm_ends_it_at_any_request_and_the_next_run_completes() {
             converged(&pod, &again).await;
         }
     }
+}
+
+#[tokio::test]
+async fn sigterm_ends_it_at_any_request_and_the_next_run_completes() {
+    terminated_at_every_step(Found::Nothing).await;
+}
+
+#[tokio::test]
+async fn sigterm_ends_it_while_it_replaces_a_service_and_the_next_run_completes() {
+    terminated_at_every_step(Found::EarlierPods).await;
 }
 
 #[tokio::test]
