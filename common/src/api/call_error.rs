@@ -41,6 +41,13 @@ pub enum CallError {
         /// What was answered.
         refusal: Refusal,
     },
+    /// RBAC said no right after the API server was away: one that has just started does not know every role yet.
+    Unsettled {
+        /// What was asked.
+        call: Box<Call>,
+        /// What was answered.
+        refusal: Refusal,
+    },
     /// The API said nothing that could be read.
     NoAnswer {
         /// What was asked.
@@ -58,6 +65,7 @@ impl CallError {
     pub fn meaning(&self) -> Option<Meaning> {
         match self {
             Self::Refused { refusal, .. } => Some(refusal.meaning()),
+            Self::Unsettled { .. } => Some(Meaning::Unavailable),
             Self::NoAnswer { .. } => None,
         }
     }
@@ -73,6 +81,7 @@ impl CallError {
     pub fn never_done(&self) -> bool {
         match self {
             Self::Refused { refusal, .. } => refusal.is_unread(),
+            Self::Unsettled { .. } => true,
             Self::NoAnswer { sent, .. } => *sent == Sent::Never,
         }
     }
@@ -81,7 +90,7 @@ impl CallError {
     #[must_use]
     pub fn cut_short(&self) -> bool {
         match self {
-            Self::Refused { .. } => false,
+            Self::Refused { .. } | Self::Unsettled { .. } => false,
             Self::NoAnswer { source, .. } => source.downcast_ref::<Silence>() == Some(&Silence::Deadline),
         }
     }
@@ -91,7 +100,7 @@ impl CallError {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused { refusal, .. } => refusal.retry_after,
-            Self::NoAnswer { .. } => None,
+            Self::Unsettled { .. } | Self::NoAnswer { .. } => None,
         }
     }
 }
@@ -106,6 +115,11 @@ impl fmt::Display for CallError {
                 f,
                 "cannot {call}: the API server does not accept the service account token (401); it may have expired, or the pod it is bound to may be gone"
             ),
+            Self::Unsettled { call, refusal } => write!(
+                f,
+                "cannot {call} yet: the API server was away, and says now that {}",
+                missing_rule(call, refusal)
+            ),
             Self::Refused { call, refusal } => write!(f, "cannot {call}: {refusal}"),
             Self::NoAnswer { call, .. } => write!(f, "no answer to {call} from the API server"),
         }
@@ -115,7 +129,7 @@ impl fmt::Display for CallError {
 impl Error for CallError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Refused { .. } => None,
+            Self::Refused { .. } | Self::Unsettled { .. } => None,
             Self::NoAnswer { source, .. } => Some(source.as_ref()),
         }
     }

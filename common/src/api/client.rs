@@ -1,6 +1,10 @@
 //! Sends calls and reads answers; what an answer means is decided in [`classify`](super::classify).
 
-use std::error::Error;
+use std::{
+    error::Error,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
 
 use http::header::RETRY_AFTER;
 use serde::de::DeserializeOwned;
@@ -17,6 +21,16 @@ use super::{
 #[derive(Clone)]
 pub struct Api {
     client: kube::Client,
+    outage: Arc<Mutex<Option<Instant>>>,
+}
+
+/// How long after the last silence an API server may refuse what RBAC allows, because it has just started and has not
+/// read all roles yet (seen on Kubernetes 1.36). Longer than the longest pause between two tries.
+const SETTLING: Duration = Duration::from_secs(10);
+
+/// Whether a refusal may come from an API server that has just started.
+fn is_unsettled(meaning: Meaning, since_outage: Option<Duration>) -> bool {
+    meaning == Meaning::Rbac && since_outage.is_some_and(|since| since < SETTLING)
 }
 
 /// A call that was tried until there was no sense or no time left.
@@ -34,7 +48,7 @@ impl Api {
     /// Speaks through a client that is connected already.
     #[must_use]
     pub fn new(client: kube::Client) -> Self {
-        Self { client }
+        Self { client, outage: Arc::default() }
     }
 
     /// Sends one request, once.
@@ -42,12 +56,22 @@ impl Api {
     /// # Errors
     /// Where the API refuses it, or gives no readable answer in time.
     pub async fn once<T: DeserializeOwned>(&self, call: &Call, deadline: Deadline) -> Result<T, CallError> {
-        let no_answer = |sent, source| CallError::NoAnswer { call: Box::new(call.clone()), sent, source };
+        let no_answer = |sent, source| {
+            *self.outage() = Some(Instant::now());
+            CallError::NoAnswer { call: Box::new(call.clone()), sent, source }
+        };
         match tokio::time::timeout(ATTEMPT.min(deadline.remaining()), self.exchange(call)).await {
             Err(_) if deadline.remaining().is_zero() => Err(no_answer(Sent::Perhaps, Silence::Deadline.into())),
             Err(_) => Err(no_answer(Sent::Perhaps, Silence::Attempt.into())),
             Ok(Err(error)) => Err(no_answer(sent(&error), error.into())),
-            Ok(Ok(Exchanged::Refused(refusal))) => Err(CallError::Refused { call: Box::new(call.clone()), refusal }),
+            Ok(Ok(Exchanged::Refused(refusal))) => {
+                let call = Box::new(call.clone());
+                let since = self.outage().map(|outage| outage.elapsed());
+                Err(match is_unsettled(refusal.meaning(), since) {
+                    true => CallError::Unsettled { call, refusal },
+                    false => CallError::Refused { call, refusal },
+                })
+            }
             Ok(Ok(Exchanged::Answered(body))) => {
                 serde_json::from_slice(&body).map_err(|error| no_answer(Sent::Perhaps, error.into()))
             }
@@ -87,6 +111,11 @@ impl Api {
             Err(PersistError::Final(error)) if error.meaning() == Some(Meaning::NotFound) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// When the API last failed to answer. A panic while it was held cannot have left it half written.
+    fn outage(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.outage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn exchange(&self, call: &Call) -> Result<Exchanged, kube::Error> {
@@ -215,6 +244,15 @@ mod tests {
             let error = api(vec![status]).once::<MetadataOnly>(&call, deadline).await.unwrap_err();
             assert_eq!(error.never_done(), never_done, "{status}");
         }
+    }
+
+    #[test]
+    fn only_rbac_and_only_right_after_an_outage_is_not_believed() {
+        let (soon, late) = (Some(Duration::from_secs(1)), Some(SETTLING));
+        assert!(is_unsettled(Meaning::Rbac, soon));
+        assert!(!is_unsettled(Meaning::Rbac, late));
+        assert!(!is_unsettled(Meaning::Rbac, None));
+        assert!(!is_unsettled(Meaning::Policy, soon));
     }
 
     #[test]
