@@ -64,8 +64,7 @@ pub async fn create(settings: &Settings) -> Result<(), Error> {
         wanted: Wanted { pod, selector: &service.selector, ports: &service.ports },
     };
     let explain = |error| explain(error, &planned);
-    let labelled =
-        async { Ok(label(&api, facts.namespace(), pod, &service.pod_labels, settings.effect, deadline).await?) };
+    let labelled = async { Ok(label(&api, &planned.pod, &service.pod_labels, settings.effect, deadline).await?) };
     match settings.effect {
         Effect::DryRun => {
             let shown = async { preview(&api, task, deadline).await.map_err(explain) };

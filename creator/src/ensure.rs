@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::{
     ensure_error::{EnsureError, Obstacle},
     judge::{Obsolete, Verdict, Wanted, answers, judge},
+    pod::{PodGone, PodIdentity},
     ports::GivenPort,
 };
 
@@ -206,7 +207,10 @@ impl Run<'_> {
             self.api.read(&call, self.deadline()).await.map_err(|error| self.unanswered(error))?;
         match found {
             Some(found) if found.metadata.uid.as_deref() == Some(&pod.uid) => Ok(()),
-            _ => Err(EnsureError::PodGone { pod: pod.clone(), namespace: self.task.namespace.to_owned() }),
+            _ => {
+                let (name, uid, namespace) = (pod.name.clone(), pod.uid.clone(), self.task.namespace.to_owned());
+                Err(PodGone(PodIdentity { name, namespace, uid }).into())
+            }
         }
     }
 

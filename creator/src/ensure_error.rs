@@ -2,15 +2,15 @@
 
 use std::{fmt, time::Duration};
 
-use common::{
-    api::{
-        classify::Meaning,
-        client::{CallError, PersistError},
-    },
-    ownership::PodRef,
+use common::api::{
+    classify::Meaning,
+    client::{CallError, PersistError},
 };
 
-use crate::judge::{Obsolete, Whose};
+use crate::{
+    judge::{Obsolete, Whose},
+    pod::PodGone,
+};
 
 /// Something that may pass while the creator waits.
 #[derive(Debug)]
@@ -118,13 +118,8 @@ pub enum EnsureError {
         source: CallError,
     },
     /// This pod does not exist any more.
-    #[error("{pod} is no longer in namespace {namespace}: it was deleted, or another pod has its name now")]
-    PodGone {
-        /// The pod.
-        pod: PodRef,
-        /// Its namespace.
-        namespace: String,
-    },
+    #[error(transparent)]
+    PodGone(#[from] PodGone),
     /// What was stored is not what was sent.
     #[error(
         "Service {service} was created, but not as asked: {difference}; an admission webhook that changes Services must leave this one alone"

@@ -67,7 +67,7 @@ impl Error {
 fn of_facts(error: &FactsError) -> Exit {
     match error {
         FactsError::NoPod { .. } | FactsError::HostNetwork { .. } | FactsError::NoNode(_) => Exit::Usage,
-        FactsError::Gone { .. } | FactsError::Replaced { .. } => Exit::Taken,
+        FactsError::Gone(_) => Exit::Taken,
         FactsError::Unset { .. } => Exit::Timeout,
         FactsError::Call(error) => of_call(error),
     }
@@ -77,7 +77,7 @@ fn of_ensure(error: &EnsureError) -> Exit {
     match error {
         EnsureError::Refused(error) => of_refusal(error),
         EnsureError::Call(error) => of_call(error),
-        EnsureError::Taken { .. } | EnsureError::PodGone { .. } => Exit::Taken,
+        EnsureError::Taken { .. } | EnsureError::PodGone(_) => Exit::Taken,
         EnsureError::MayNotDelete { .. } | EnsureError::Mutated { .. } => Exit::Forbidden,
         EnsureError::TimeIsUp { obstacle, .. } => match obstacle {
             Obstacle::NoPort(_) => Exit::NoPort,

@@ -3,20 +3,17 @@
 
 use std::net::IpAddr;
 
-use common::{
-    api::{
-        call::{Call, Resource},
-        client::{Api, PersistError},
-        retry::{Deadline, Patience, TimeIsUp},
-    },
-    ownership::PodRef,
+use common::api::{
+    call::{Call, Resource},
+    client::{Api, PersistError},
+    retry::{Deadline, Patience, TimeIsUp},
 };
 use serde::Deserialize;
 
 use crate::{
     address::{self, Need, NodeAddress},
     identity::{Identity, Source},
-    pod::{Network, ObservedPod, PodIdentity},
+    pod::{Network, ObservedPod, PodGone, PodIdentity},
 };
 
 /// A field of the pod that is set some time after the pod's creation.
@@ -64,25 +61,8 @@ pub enum FactsError {
         pod: String,
     },
     /// The pod whose UID is known is not there any more.
-    #[error("{pod} is no longer in namespace {namespace}: it was deleted")]
-    Gone {
-        /// The pod.
-        pod: PodRef,
-        /// Its namespace.
-        namespace: String,
-    },
-    /// Another pod has the name now.
-    #[error("pod {namespace}/{pod} has UID {found} now, and this is the pod with UID {expected}: it was replaced")]
-    Replaced {
-        /// The pod's namespace.
-        namespace: String,
-        /// The pod's name.
-        pod: String,
-        /// The UID of this pod.
-        expected: String,
-        /// The UID of the pod that has the name.
-        found: String,
-    },
+    #[error(transparent)]
+    Gone(#[from] PodGone),
     /// A field did not appear in time.
     #[error("gave up at the timeout: pod {namespace}/{pod} still has no {}", .field.advice())]
     Unset {
@@ -275,17 +255,15 @@ impl<'a> Facts<'a> {
     async fn read_pod(&self) -> Result<ObservedPod, FactsError> {
         let Identity { namespace, pod, uid, source, .. } = self.identity.clone();
         let call = Call::get(Resource::Pods, &namespace, &pod);
-        let Some(found) = self.api.read::<ObservedPod>(&call, self.deadline).await? else {
-            return Err(match uid {
-                Some(uid) => FactsError::Gone { pod: PodRef { name: pod, uid }, namespace },
-                None => FactsError::NoPod { namespace, pod, source_of_name: source },
-            });
-        };
-        if let Some(expected) = uid
-            && expected != found.uid
+        let found = self.api.read::<ObservedPod>(&call, self.deadline).await?;
+        if let Some(uid) = uid
+            && found.as_ref().is_none_or(|found| found.uid != uid)
         {
-            return Err(FactsError::Replaced { namespace, pod, expected, found: found.uid });
+            return Err(PodGone(PodIdentity { name: pod, namespace, uid }).into());
         }
+        let Some(found) = found else {
+            return Err(FactsError::NoPod { namespace, pod, source_of_name: source });
+        };
         if source == Source::Hostname && found.network == Network::Host {
             return Err(FactsError::HostNetwork { namespace, pod });
         }

@@ -10,10 +10,12 @@ use common::{
         retry::{Deadline, Patience, TimeIsUp},
     },
     labels::CREATOR,
-    ownership::PodRef,
 };
 
-use crate::effect::Effect;
+use crate::{
+    effect::Effect,
+    pod::{PodGone, PodIdentity},
+};
 
 /// The pod cannot be labelled.
 #[derive(Debug, thiserror::Error)]
@@ -31,13 +33,8 @@ pub enum LabelError {
         conflict: String,
     },
     /// The pod of this name is another one now, or there is none.
-    #[error("{pod} is no longer in namespace {namespace}: it was deleted, or another pod has its name now")]
-    Gone {
-        /// The pod.
-        pod: PodRef,
-        /// Its namespace.
-        namespace: String,
-    },
+    #[error(transparent)]
+    Gone(#[from] PodGone),
     /// The API refused, or did not answer in time.
     #[error(transparent)]
     Call(PersistError),
@@ -50,8 +47,7 @@ pub enum LabelError {
 /// As [`LabelError`] says.
 pub async fn label(
     api: &Api,
-    namespace: &str,
-    pod: &PodRef,
+    pod: &PodIdentity,
     labels: &BTreeMap<String, String>,
     effect: Effect,
     deadline: Deadline,
@@ -62,16 +58,16 @@ pub async fn label(
     let object = serde_json::json!({
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": pod.name, "namespace": namespace, "uid": pod.uid, "labels": labels},
+        "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid, "labels": labels},
     });
-    let call = effect.on(Call::apply(Resource::Pods, namespace, &pod.name, object, CREATOR));
-    let gone = || LabelError::Gone { pod: pod.clone(), namespace: namespace.to_owned() };
+    let call = effect.on(Call::apply(Resource::Pods, &pod.namespace, &pod.name, object, CREATOR));
+    let gone = || PodGone(pod.clone()).into();
     let mut patience = Patience::until(deadline);
     loop {
         let error = match api.persist::<MetadataOnly>(&call, deadline).await {
             Ok(labelled) if labelled.metadata.uid.as_deref() != Some(&pod.uid) => return Err(gone()),
             Ok(_) => {
-                tracing::debug!(namespace, pod = pod.name, ?labels, "pod is labelled");
+                tracing::debug!(namespace = pod.namespace, pod = pod.name, ?labels, "pod is labelled");
                 return Ok(());
             }
             Err(PersistError::Final(error)) => error,
@@ -80,7 +76,8 @@ pub async fn label(
         match explain(&error) {
             Meant::Gone => return Err(gone()),
             Meant::Conflict(conflict) => {
-                return Err(LabelError::Conflict { namespace: namespace.to_owned(), pod: pod.name.clone(), conflict });
+                let PodIdentity { namespace, name, .. } = pod.clone();
+                return Err(LabelError::Conflict { namespace, pod: name, conflict });
             }
             Meant::Refusal => return Err(LabelError::Call(PersistError::Final(error))),
             Meant::Passing => {
@@ -92,8 +89,8 @@ pub async fn label(
     }
 }
 
-/// What a refusal of the apply means. An apply to a pod that is gone would create
-/// it: the API then says, depending on the permissions, that the UID does not match or that `create` is forbidden.
+/// What a refusal of the apply means. An apply to a pod that is gone would create it: the API then says, depending on the
+/// permissions, that the UID does not match or that `create` is forbidden.
 fn explain(error: &CallError) -> Meant {
     let CallError::Refused { refusal, .. } = error else { return Meant::Refusal };
     let other_uid = refusal.causes.iter().any(|cause| cause.field == "metadata.uid");

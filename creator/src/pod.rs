@@ -26,6 +26,11 @@ impl PodIdentity {
     }
 }
 
+/// The pod is over: a program that outlives its pod must leave the next one of the name alone.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("pod {name} (UID {uid}) is no longer in namespace {namespace}: it was deleted, or another pod has its name now", name = .0.name, uid = .0.uid, namespace = .0.namespace)]
+pub struct PodGone(pub PodIdentity);
+
 /// A pod as the API shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObservedPod {
