@@ -102,7 +102,7 @@ async fn create(api: &Api, task: Task<'_>, deadline: Deadline) -> Result<Attempt
         Some(meaning) if meaning.is_no_port() => Obstacle::NoPort(error),
         // Of a creation, this is about the quota's object: another creation was charged at the same moment.
         Some(Meaning::Conflict) => Obstacle::Silent(error),
-        _ if error.may_pass() => Obstacle::Silent(error),
+        _ if api.may_pass(&error) => Obstacle::Silent(error),
         _ => return Err(EnsureError::Refused(error)),
     }))
 }

@@ -1,9 +1,14 @@
 //! Sends calls and reads answers; what an answer means is decided in [`classify`](super::classify).
 
-use std::error::Error;
+use std::{
+    error::Error,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use http::header::RETRY_AFTER;
 use serde::de::DeserializeOwned;
+use tokio::time::Instant;
 
 pub use super::call_error::{CallError, Sent};
 use super::{
@@ -17,7 +22,12 @@ use super::{
 #[derive(Clone)]
 pub struct Api {
     client: kube::Client,
+    /// When it last could not answer.
+    unwell: Arc<Mutex<Option<Instant>>>,
 }
+
+/// How long an API server that comes back may forbid what is allowed: it learns roles and bindings after its start.
+const SETTLING: Duration = Duration::from_secs(5);
 
 /// A call that was tried until there was no sense or no time left.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +44,7 @@ impl Api {
     /// Speaks through a client that is connected already.
     #[must_use]
     pub fn new(client: kube::Client) -> Self {
-        Self { client }
+        Self { client, unwell: Arc::default() }
     }
 
     /// Sends one request, once.
@@ -42,6 +52,24 @@ impl Api {
     /// # Errors
     /// Where the API refuses it, or gives no readable answer in time.
     pub async fn once<T: DeserializeOwned>(&self, call: &Call, deadline: Deadline) -> Result<T, CallError> {
+        let answer = self.attempt(call, deadline).await;
+        if let Err(error) = &answer
+            && error.may_pass()
+        {
+            *self.unwell.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        }
+        answer
+    }
+
+    /// Whether the same call may succeed later, also in the light of how the API was a moment ago.
+    #[must_use]
+    pub fn may_pass(&self, error: &CallError) -> bool {
+        let unwell = *self.unwell.lock().unwrap_or_else(PoisonError::into_inner);
+        let settling = unwell.is_some_and(|unwell| unwell.elapsed() < SETTLING);
+        error.may_pass() || settling && error.meaning() == Some(Meaning::Rbac)
+    }
+
+    async fn attempt<T: DeserializeOwned>(&self, call: &Call, deadline: Deadline) -> Result<T, CallError> {
         let no_answer = |sent, source| CallError::NoAnswer { call: Box::new(call.clone()), sent, source };
         match tokio::time::timeout(ATTEMPT.min(deadline.remaining()), self.exchange(call)).await {
             Err(_) if deadline.remaining().is_zero() => Err(no_answer(Sent::Perhaps, Silence::Deadline.into())),
@@ -64,7 +92,7 @@ impl Api {
         loop {
             match self.once(call, deadline).await {
                 Ok(answer) => return Ok(answer),
-                Err(error) if !error.may_pass() => return Err(PersistError::Final(error)),
+                Err(error) if !self.may_pass(&error) => return Err(PersistError::Final(error)),
                 Err(error) if error.cut_short() => return Err(PersistError::TimeIsUp(earlier.unwrap_or(error))),
                 Err(error) => {
                     warn_of(&error);
@@ -144,11 +172,6 @@ fn sent(error: &kube::Error) -> Sent {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        sync::{Arc, Mutex},
-        time::Duration,
-    };
-
     use http::{Request, Response};
     use kube::client::Body;
 
@@ -169,6 +192,8 @@ mod tests {
     #[error("wrapped: {0}")]
     struct Repeats(#[source] Inner);
 
+    const FORBIDDEN: &[u8] = br#"User "u" cannot get resource "services" in API group "" in the namespace "ns""#;
+
     /// An API that gives these answers, and then none any more.
     fn api(mut statuses: Vec<u16>) -> Api {
         statuses.reverse();
@@ -177,6 +202,7 @@ mod tests {
             let status = statuses.lock().unwrap().pop();
             async move {
                 match status {
+                    Some(403) => Response::builder().status(403).body(Body::from(FORBIDDEN.to_vec())),
                     Some(status) => Response::builder().status(status).body(Body::from(b"why".to_vec())),
                     None => std::future::pending().await,
                 }
@@ -205,6 +231,19 @@ mod tests {
         let error = api(vec![]).persist::<MetadataOnly>(&call, deadline).await.unwrap_err();
         assert!(chain(&error).ends_with("nothing came within 20 s"), "{error}");
         assert_eq!(deadline.remaining(), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_api_that_comes_back_may_forbid_for_a_moment_what_is_allowed() {
+        let call = Call::get(Resource::Services, "ns", "app-0");
+        for (statuses, gives_up_after) in [(vec![403; 90], 0), ([vec![503], vec![403; 90]].concat(), 5)] {
+            let begin = Instant::now();
+            let deadline = Deadline::after(Duration::from_secs(60));
+            let error = api(statuses).persist::<MetadataOnly>(&call, deadline).await.unwrap_err();
+            assert!(matches!(error, PersistError::Final(_)), "{error:?}");
+            let spent = begin.elapsed().as_secs();
+            assert!((gives_up_after..=gives_up_after * 2).contains(&spent), "{spent} s");
+        }
     }
 
     #[tokio::test]
