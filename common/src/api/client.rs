@@ -3,11 +3,12 @@
 use std::{
     error::Error,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use http::header::RETRY_AFTER;
 use serde::de::DeserializeOwned;
+use tokio::time::Instant;
 
 pub use super::call_error::{CallError, Sent};
 use super::{
@@ -56,10 +57,18 @@ impl Api {
     /// # Errors
     /// Where the API refuses it, or gives no readable answer in time.
     pub async fn once<T: DeserializeOwned>(&self, call: &Call, deadline: Deadline) -> Result<T, CallError> {
-        let no_answer = |sent, source| {
+        let answer = self.attempt(call, deadline).await;
+        if let Err(error) = &answer
+            && error.may_pass()
+            && !matches!(error, CallError::Unsettled { .. })
+        {
             *self.outage() = Some(Instant::now());
-            CallError::NoAnswer { call: Box::new(call.clone()), sent, source }
-        };
+        }
+        answer
+    }
+
+    async fn attempt<T: DeserializeOwned>(&self, call: &Call, deadline: Deadline) -> Result<T, CallError> {
+        let no_answer = |sent, source| CallError::NoAnswer { call: Box::new(call.clone()), sent, source };
         match tokio::time::timeout(ATTEMPT.min(deadline.remaining()), self.exchange(call)).await {
             Err(_) if deadline.remaining().is_zero() => Err(no_answer(Sent::Perhaps, Silence::Deadline.into())),
             Err(_) => Err(no_answer(Sent::Perhaps, Silence::Attempt.into())),
@@ -113,7 +122,7 @@ impl Api {
         }
     }
 
-    /// When the API last failed to answer. A panic while it was held cannot have left it half written.
+    /// When the API last could not answer. A panic while it was held cannot have left it half written.
     fn outage(&self) -> MutexGuard<'_, Option<Instant>> {
         self.outage.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -198,6 +207,8 @@ mod tests {
     #[error("wrapped: {0}")]
     struct Repeats(#[source] Inner);
 
+    const FORBIDDEN: &[u8] = br#"User "u" cannot get resource "services" in API group "" in the namespace "ns""#;
+
     /// An API that gives these answers, and then none any more.
     fn api(mut statuses: Vec<u16>) -> Api {
         statuses.reverse();
@@ -206,6 +217,7 @@ mod tests {
             let status = statuses.lock().unwrap().pop();
             async move {
                 match status {
+                    Some(403) => Response::builder().status(403).body(Body::from(FORBIDDEN.to_vec())),
                     Some(status) => Response::builder().status(status).body(Body::from(b"why".to_vec())),
                     None => std::future::pending().await,
                 }
@@ -243,6 +255,19 @@ mod tests {
             let deadline = Deadline::after(Duration::from_secs(5));
             let error = api(vec![status]).once::<MetadataOnly>(&call, deadline).await.unwrap_err();
             assert_eq!(error.never_done(), never_done, "{status}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_api_that_comes_back_may_forbid_for_a_moment_what_is_allowed() {
+        let call = Call::get(Resource::Services, "ns", "app-0");
+        for (statuses, gives_up_after) in [(vec![403; 90], 0), ([vec![503], vec![403; 90]].concat(), 10)] {
+            let begin = Instant::now();
+            let deadline = Deadline::after(Duration::from_secs(60));
+            let error = api(statuses).persist::<MetadataOnly>(&call, deadline).await.unwrap_err();
+            assert!(matches!(error, PersistError::Final(_)), "{error:?}");
+            let spent = begin.elapsed().as_secs();
+            assert!((gives_up_after..=gives_up_after * 2).contains(&spent), "{spent} s");
         }
     }
 

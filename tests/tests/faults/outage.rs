@@ -58,7 +58,7 @@ async fn an_outage_in_the_middle_of_a_run_is_survived() {
     stopped(etcd.pid()).await;
     let outcome = run.run().await;
     etcd.signal(Signal::Continue);
-    failed(&outcome, 7, &["gave up at the timeout", "no answer to ", namespace.name()]);
+    failed(&outcome, 7, &["gave up at the timeout, which --timeout sets: no answer to ", namespace.name()]);
     in_time(&outcome, Duration::from_secs(3));
     converged(&pod, &Run::creator(&pod).await.run().await).await;
 

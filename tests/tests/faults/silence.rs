@@ -83,7 +83,14 @@ async fn a_stalled_api_ends_the_run_at_its_timeout() {
 
     let outcome = through(&proxy, &pod).await.args(["--timeout", "2s"]).run().await;
 
-    failed(&outcome, 7, &["gave up at the timeout", "no answer to get ConfigMap", "nothing came before the timeout"]);
+    failed(
+        &outcome,
+        7,
+        &[
+            "gave up at the timeout, which --timeout sets: no answer to get ConfigMap",
+            "nothing came before the timeout",
+        ],
+    );
     in_time(&outcome, Duration::from_secs(2));
     assert!(services(&pod).await.is_empty());
 }
