@@ -3,10 +3,11 @@
 //! Both programs judge by this module only: the creator before it takes over or replaces a Service of its name, the
 //! watcher before it deletes one. Evidence, strongest first:
 //!
-//! 1. our annotations `pod-name` and `pod-uid`,
+//! 1. our annotations `pod-name` and `pod-uid`, together with the creator label or an owner reference to that pod
+//!    (annotations alone are also on a copy that a hand made),
 //! 2. the creator label together with an owner reference to a pod (where the annotations were lost by hand),
-//! 3. the creator label together with a selector `ipfPodName` equal to the Service's own name, and no UID anywhere: a
-//!    Service of the original tool.
+//! 3. the creator label on a NodePort Service with a selector `ipfPodName` equal to its own name, and no owner and no UID
+//!    anywhere: a Service of the original tool.
 //!
 //! Evidence that contradicts itself is no evidence: such a Service is [`Claim::Unclear`], and left alone.
 
@@ -61,6 +62,8 @@ pub enum Doubt {
     SeveralOwners,
     /// One of the two annotations is there without the other, and no owner reference that fits completes it.
     HalfAnnotated,
+    /// The annotations stand alone, without label and owner.
+    OnlyAnnotated,
     /// The creator label stands alone.
     OnlyLabelled,
 }
@@ -76,6 +79,12 @@ impl fmt::Display for Doubt {
                 write!(
                     f,
                     "it has only one of the annotations {POD_NAME_ANNOTATION} and {POD_UID_ANNOTATION}, and no owner that fits"
+                )
+            }
+            Self::OnlyAnnotated => {
+                write!(
+                    f,
+                    "it has our annotations, but neither the label {CREATOR_LABEL}={CREATOR} nor the pod as its owner, as a copy would"
                 )
             }
             Self::OnlyLabelled => {
@@ -122,13 +131,14 @@ pub fn claim(service: &Service) -> Claim {
         (Annotated::Fully(annotated), Some(owner)) if annotated != owner => {
             Claim::Unclear(Doubt::AnnotationsContradictOwner { annotated, owner })
         }
+        (Annotated::Fully(_), None) if !labelled => Claim::Unclear(Doubt::OnlyAnnotated),
         (Annotated::Fully(pod), _) => Claim::Pod(pod),
         (Annotated::Half(half), Some(owner)) if labelled && half.fits(&owner) => Claim::Pod(owner),
         (Annotated::Half(_), _) => Claim::Unclear(Doubt::HalfAnnotated),
         (Annotated::Not, _) if !labelled => Claim::Foreign,
         (Annotated::Not, Some(_)) if several => Claim::Unclear(Doubt::SeveralOwners),
         (Annotated::Not, Some(owner)) => Claim::Pod(owner),
-        (Annotated::Not, None) => match named_by_selector(service) {
+        (Annotated::Not, None) => match made_by_original_tool(service) {
             Some(pod_name) => Claim::OriginalTool { pod_name },
             None => Claim::Unclear(Doubt::OnlyLabelled),
         },
@@ -193,10 +203,13 @@ fn pod_owners(service: &Service) -> impl Iterator<Item = PodRef> {
         .map(|owner| PodRef { name: owner.name.clone(), uid: owner.uid.clone() })
 }
 
-/// The original tool names the Service after the pod, and selects that name.
-fn named_by_selector(service: &Service) -> Option<String> {
-    let selected = service.spec.as_ref()?.selector.as_ref()?.get(POD_NAME_LABEL)?;
-    (Some(selected) == service.metadata.name.as_ref()).then(|| selected.clone())
+/// The original tool creates a NodePort Service named after the pod, selects that name, and sets no owner.
+fn made_by_original_tool(service: &Service) -> Option<String> {
+    let spec = service.spec.as_ref()?;
+    let selected = spec.selector.as_ref()?.get(POD_NAME_LABEL)?;
+    let is_owned = service.metadata.owner_references.as_ref().is_some_and(|owners| !owners.is_empty());
+    let is_node_port = spec.type_.as_deref() == Some("NodePort");
+    (is_node_port && !is_owned && Some(selected) == service.metadata.name.as_ref()).then(|| selected.clone())
 }
 
 #[cfg(test)]
@@ -240,6 +253,7 @@ mod tests {
         }
         fn selects(mut self, name: &str) -> Self {
             self.0.spec = Some(ServiceSpec {
+                type_: Some("NodePort".into()),
                 selector: Some(BTreeMap::from([(POD_NAME_LABEL.into(), name.into())])),
                 ..ServiceSpec::default()
             });
@@ -249,6 +263,11 @@ mod tests {
 
     fn pod(name: &str, uid: &str) -> PodRef {
         PodRef { name: name.into(), uid: uid.into() }
+    }
+
+    fn of_type(mut marks: Marks, type_: &str) -> Marks {
+        marks.0.spec.as_mut().unwrap().type_ = Some(type_.into());
+        marks
     }
 
     #[test]
@@ -328,6 +347,26 @@ mod tests {
                 Claim::Unclear(Doubt::OnlyLabelled),
             ),
             ("labelled by hand", Marks::new().label(), Claim::Unclear(Doubt::OnlyLabelled)),
+            (
+                "a copy by hand, without the label",
+                Marks::new().notes("app-0", "u1").selects("app-0"),
+                Claim::Unclear(Doubt::OnlyAnnotated),
+            ),
+            (
+                "a copy by hand that a StatefulSet owns",
+                Marks::new().notes("app-0", "u1").owner("StatefulSet", "app", "s"),
+                Claim::Unclear(Doubt::OnlyAnnotated),
+            ),
+            (
+                "as the original tool's, but a StatefulSet owns it",
+                Marks::new().label().selects("app-0").owner("StatefulSet", "app", "s"),
+                Claim::Unclear(Doubt::OnlyLabelled),
+            ),
+            (
+                "as the original tool's, but of another type",
+                of_type(Marks::new().label().selects("app-0"), "LoadBalancer"),
+                Claim::Unclear(Doubt::OnlyLabelled),
+            ),
             ("a user's own", Marks::new(), Claim::Foreign),
             ("a user's own with our selector", Marks::new().selects("app-0"), Claim::Foreign),
             ("a user's own, owned by a pod", Marks::new().owner("Pod", "app-0", "u1"), Claim::Foreign),

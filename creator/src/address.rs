@@ -184,6 +184,13 @@ pub enum Doubt {
     },
     /// A name that is read as an address.
     ReadAsIpv4(String),
+    /// An address of a family that the Service does not answer in.
+    OtherFamily {
+        /// What is advertised.
+        address: IpAddr,
+        /// The Service's families.
+        families: Vec<String>,
+    },
 }
 
 impl fmt::Display for Doubt {
@@ -197,6 +204,12 @@ impl fmt::Display for Doubt {
                      node ports answer only there; --advertise host-ip names it"
                 )
             }
+            Self::OtherFamily { address, families } => write!(
+                f,
+                "the Service has node ports for {} only, and {address} is of another family: set ipFamilyPolicy: \
+                 PreferDualStack in the template, or another --ip-family",
+                families.join(" and ")
+            ),
             Self::ReadAsIpv4(name) => write!(
                 f,
                 "resolvers take the name {name} for an old spelling of an IPv4 address; --advertise host-ip names \
@@ -218,6 +231,16 @@ pub fn doubt(host: &Host, facts: &Facts) -> Option<Doubt> {
     let address = host.address()?;
     let primary = primary(facts);
     (!primary.is_empty() && !primary.contains(&address)).then_some(Doubt::NotPrimary { address, primary })
+}
+
+/// What to warn of once the Service's address families (`spec.ipFamilies`) are known: kube-proxy forwards node ports only
+/// in these.
+#[must_use]
+pub fn family_doubt(host: &Host, families: &[String]) -> Option<Doubt> {
+    let address = host.address()?;
+    let family = if address.is_ipv4() { "IPv4" } else { "IPv6" };
+    let is_other = !families.is_empty() && families.iter().all(|there| there != family);
+    is_other.then(|| Doubt::OtherFamily { address, families: families.to_vec() })
 }
 
 /// The node's primary addresses: as the pod's status has them, else the first `InternalIP` of each family, which is what

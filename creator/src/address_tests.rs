@@ -138,3 +138,17 @@ fn an_address_that_may_not_answer_is_doubted() {
         }
     }
 }
+
+#[test]
+fn an_address_of_a_family_that_the_service_lacks_is_doubted() {
+    let doubt = |host: &str, families: &[&str]| {
+        let families: Vec<_> = families.iter().map(ToString::to_string).collect();
+        family_doubt(&host.parse().unwrap(), &families).is_some()
+    };
+    assert!(doubt("fd00::5", &["IPv4"]));
+    assert!(doubt("10.0.0.5", &["IPv6"]));
+    assert!(!doubt("fd00::5", &["IPv4", "IPv6"]));
+    assert!(!doubt("10.0.0.5", &["IPv4"]));
+    assert!(!doubt("10.0.0.5", &[]));
+    assert!(!doubt("node-1", &["IPv6"]));
+}

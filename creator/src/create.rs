@@ -74,8 +74,11 @@ pub async fn create(settings: &Settings) -> Result<(), Error> {
         }
         Effect::Stored => {
             let ensured = async { ensure(&api, task, deadline).await.map_err(explain) };
-            let ((), ports) = tokio::try_join!(labelled, ensured)?;
-            let allocation = allocation(planned.allocated(&ports));
+            let ((), granted) = tokio::try_join!(labelled, ensured)?;
+            if let Some(doubt) = address::family_doubt(&host, &granted.ip_families) {
+                tracing::warn!(warning = %doubt, "others may not reach the pod");
+            }
+            let allocation = allocation(planned.allocated(&granted.ports));
             write(outputs.render(&allocation)?).await?;
             report(settings, &allocation);
         }
@@ -94,6 +97,12 @@ fn who_am_i(settings: &Settings, connection: &Connection) -> Result<Identity, Id
         namespace: settings.namespace.as_ref().map(DnsLabel::as_str),
     };
     let hostname = std::env::var("HOSTNAME").ok();
+    let bound = connection.claims.as_ref().and_then(|claims| claims.pod.as_ref());
+    if let (Some(told), Some(bound)) = (told.pod, bound)
+        && told != bound.name
+    {
+        tracing::warn!(pod = told, token = bound.name, "acting for another pod than the one whose token this is");
+    }
     identify(told, connection.claims.as_ref(), hostname.as_deref(), &connection.namespace)
 }
 

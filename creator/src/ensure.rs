@@ -19,7 +19,7 @@ use crate::{
     ensure_error::{EnsureError, Obstacle},
     judge::{Obsolete, Verdict, Wanted, answers, judge},
     pod::{PodGone, PodIdentity},
-    ports::GivenPort,
+    ports::Granted,
 };
 
 /// The Service to bring about.
@@ -50,7 +50,7 @@ impl Task<'_> {
 ///
 /// # Errors
 /// As [`EnsureError`] says.
-pub async fn ensure(api: &Api, task: Task<'_>, deadline: Deadline) -> Result<Vec<GivenPort>, EnsureError> {
+pub async fn ensure(api: &Api, task: Task<'_>, deadline: Deadline) -> Result<Granted, EnsureError> {
     let mut run = match create(api, task, deadline).await? {
         Attempt::Done(ports) => return Ok(ports),
         Attempt::Failed(met) => {
@@ -79,7 +79,7 @@ pub async fn ensure(api: &Api, task: Task<'_>, deadline: Deadline) -> Result<Vec
 }
 
 enum Attempt {
-    Done(Vec<GivenPort>),
+    Done(Granted),
     Failed(Obstacle),
 }
 
@@ -122,7 +122,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Deals with what has the name until the pod's Service is there, or the name is free (`None`).
-    async fn settle(&mut self) -> Result<Option<Vec<GivenPort>>, EnsureError> {
+    async fn settle(&mut self) -> Result<Option<Granted>, EnsureError> {
         loop {
             let Some(service) = self.read().await? else { return Ok(None) };
             let obstacle = match judge(&service, self.task.wanted) {

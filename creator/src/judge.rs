@@ -6,7 +6,7 @@ use common::ownership::{self, Doubt, PodRef, Relation};
 use k8s_openapi::api::core::v1::Service;
 
 use crate::{
-    ports::{GivenPort, difference, given},
+    ports::{Granted, difference, granted},
     service::Port,
 };
 
@@ -25,7 +25,7 @@ pub struct Wanted<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is this pod's, and as the template wants it: its ports are the pod's.
-    Adopt(Vec<GivenPort>),
+    Adopt(Granted),
     /// It is being deleted already: its name becomes free, or never does, whatever the creator does.
     Wait,
     /// It must go before a new one can come.
@@ -108,7 +108,7 @@ pub fn judge(service: &Service, wanted: Wanted<'_>) -> Verdict {
     }
     match ownership::relation(service, wanted.pod) {
         Relation::ThisPod => match answers(service, wanted) {
-            Ok(ports) => Verdict::Adopt(ports),
+            Ok(granted) => Verdict::Adopt(granted),
             Err(difference) => Verdict::Replace(Obsolete::Outdated { difference }),
         },
         Relation::EarlierPod { uid } => Verdict::Replace(Obsolete::EarlierPod { uid }),
@@ -119,19 +119,19 @@ pub fn judge(service: &Service, wanted: Wanted<'_>) -> Verdict {
     }
 }
 
-/// The ports of a Service, provided that it is as the template wants it.
+/// What a Service has, provided that it is as the template wants it.
 ///
 /// # Errors
 /// The first difference.
-pub fn answers(service: &Service, wanted: Wanted<'_>) -> Result<Vec<GivenPort>, String> {
+pub fn answers(service: &Service, wanted: Wanted<'_>) -> Result<Granted, String> {
     let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
     if selector.is_none_or(|selector| selector != wanted.selector) {
         return Err("the selector differs".to_owned());
     }
-    let ports = given(service).map_err(|error| error.to_string())?;
-    match difference(wanted.ports, &ports) {
+    let granted = granted(service).map_err(|error| error.to_string())?;
+    match difference(wanted.ports, &granted.ports) {
         Some(difference) => Err(difference),
-        None => Ok(ports),
+        None => Ok(granted),
     }
 }
 
@@ -189,7 +189,7 @@ mod tests {
                 "mine, as wanted",
                 annotated("mine"),
                 same.clone(),
-                Verdict::Adopt(given(&service(&same, &same)).unwrap()),
+                Verdict::Adopt(granted(&service(&same, &same)).unwrap()),
             ),
             (
                 "mine, other selector",
@@ -231,7 +231,7 @@ mod tests {
             ("the original tool's", labelled.clone(), same.clone(), Verdict::Replace(Obsolete::OriginalTool)),
             (
                 "another pod's",
-                json!({"annotations": {"ipf-dynamic-nodeport-service/pod-name": "app-1", "ipf-dynamic-nodeport-service/pod-uid": "x"}}),
+                json!({"labels": {"creator": "ipf-dynamic-nodeport-service-creator"}, "annotations": {"ipf-dynamic-nodeport-service/pod-name": "app-1", "ipf-dynamic-nodeport-service/pod-uid": "x"}}),
                 same.clone(),
                 Verdict::Refuse(Whose::OtherPod { name: "app-1".into() }),
             ),

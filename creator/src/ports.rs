@@ -24,18 +24,29 @@ pub struct GivenPort {
     pub node_port: NonZeroU16,
 }
 
+/// What the API gave a Service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Granted {
+    /// Its ports, in the API's order.
+    pub ports: Vec<GivenPort>,
+    /// The address families that it answers in, in the words of the API: `IPv4`, `IPv6`. Empty where that is not known.
+    pub ip_families: Vec<String>,
+}
+
 /// A port of a Service that cannot be told to an application.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("port {0} has no node port")]
 pub struct NoNodePort(String);
 
-/// The ports of a Service, each with its node port.
+/// What a Service has, each port with its node port.
 ///
 /// # Errors
 /// Where one has none: a webhook or a hand changed the Service's type.
-pub fn given(service: &Service) -> Result<Vec<GivenPort>, NoNodePort> {
-    let ports = service.spec.as_ref().and_then(|spec| spec.ports.as_deref()).unwrap_or_default();
-    ports.iter().map(given_port).collect()
+pub fn granted(service: &Service) -> Result<Granted, NoNodePort> {
+    let spec = service.spec.as_ref();
+    let ports = spec.and_then(|spec| spec.ports.as_deref()).unwrap_or_default();
+    let ip_families = spec.and_then(|spec| spec.ip_families.clone()).unwrap_or_default();
+    Ok(Granted { ports: ports.iter().map(given_port).collect::<Result<_, _>>()?, ip_families })
 }
 
 fn given_port(port: &ServicePort) -> Result<GivenPort, NoNodePort> {
@@ -105,7 +116,7 @@ mod tests {
 
     #[test]
     fn the_order_of_ports_counts_for_nothing() {
-        assert_eq!(difference(&wanted(), &given(&service(&stored())).unwrap()), None);
+        assert_eq!(difference(&wanted(), &granted(&service(&stored())).unwrap().ports), None);
     }
 
     #[test]
@@ -121,16 +132,16 @@ mod tests {
         for (field, change) in changes {
             let mut wanted = wanted();
             change(&mut wanted[0]);
-            assert!(difference(&wanted, &given(&service(&stored())).unwrap()).is_some(), "{field}");
+            assert!(difference(&wanted, &granted(&service(&stored())).unwrap().ports).is_some(), "{field}");
         }
         let mut fixed = wanted();
         fixed[0].node_port = Some(30001);
-        assert_eq!(difference(&fixed, &given(&service(&stored())).unwrap()), None);
+        assert_eq!(difference(&fixed, &granted(&service(&stored())).unwrap().ports), None);
     }
 
     #[test]
     fn a_port_too_many_or_too_few_is_a_difference() {
-        let given = given(&service(&stored())).unwrap();
+        let given = granted(&service(&stored())).unwrap().ports;
         assert_eq!(difference(&wanted()[..1], &given).as_deref(), Some("port gossip is not in the template"));
         assert_eq!(difference(&wanted(), &given[..1]).as_deref(), Some("port artery differs"));
     }
@@ -139,13 +150,13 @@ mod tests {
     fn a_port_without_node_port_is_never_given() {
         for node_port in [serde_json::json!(null), serde_json::json!(0), serde_json::json!(70000)] {
             let ports = serde_json::json!([{"name": "artery", "port": 1, "nodePort": node_port}]);
-            assert_eq!(given(&service(&ports)), Err(NoNodePort("artery".into())));
+            assert_eq!(granted(&service(&ports)), Err(NoNodePort("artery".into())));
         }
     }
 
     #[test]
     fn kubernetes_defaults_are_filled_in() {
-        let ports = given(&service(&serde_json::json!([{"port": 80, "nodePort": 30001}]))).unwrap();
+        let ports = granted(&service(&serde_json::json!([{"port": 80, "nodePort": 30001}]))).unwrap().ports;
         assert_eq!(ports[0].target_port, TargetPort::Number(80));
         assert_eq!(ports[0].protocol, Protocol::TCP);
     }

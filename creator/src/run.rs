@@ -1,5 +1,7 @@
 //! The process: how a run starts, and how it ends on success, failure and SIGTERM.
 
+use std::{io::Write as _, path::PathBuf};
+
 use common::{api::client::chain, exit::Exit, logging};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -31,9 +33,16 @@ pub fn run(settings: &Settings) -> Exit {
 #[must_use]
 pub fn refuse(error: &SettingsError) -> Exit {
     let message = chain(error);
-    eprintln!("error: {message}");
-    termination::report(termination::DEFAULT_PATH.as_ref(), &message);
+    // Where nobody can read it, the exit code and the termination message still tell.
+    let _ = writeln!(std::io::stderr(), "error: {message}");
+    termination::report(&termination_message_path(), &message);
     Exit::Usage
+}
+
+/// Where the termination message goes while the settings are not known: as the environment says, as far as it can.
+fn termination_message_path() -> PathBuf {
+    let set = std::env::var_os("TERMINATION_MESSAGE_PATH").filter(|path| !path.is_empty());
+    set.map_or_else(|| PathBuf::from(termination::DEFAULT_PATH), PathBuf::from)
 }
 
 fn fail(settings: &Settings, exit: Exit, message: &str) -> Exit {

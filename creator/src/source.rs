@@ -41,10 +41,16 @@ pub enum SourceError {
         /// Why.
         source: std::io::Error,
     },
+    /// Something that is no file, or one that cannot be a template.
+    #[error("the template {} is no regular file of at most {} bytes: name a file", .0.display(), LARGEST_FILE)]
+    NoFile(PathBuf),
     /// The API refused, or did not answer in time.
     #[error(transparent)]
     Call(#[from] PersistError),
 }
+
+/// The largest template file: as much as a ConfigMap can hold.
+const LARGEST_FILE: u64 = 1024 * 1024;
 
 fn listed(keys: &[String]) -> String {
     if keys.is_empty() { "no keys".to_owned() } else { keys.join(", ") }
@@ -84,7 +90,13 @@ fn pick(found: ConfigMap, config_map: String, key: &str) -> Result<String, Sourc
 /// # Errors
 /// Where it cannot be read, or is no UTF-8 text.
 pub fn from_file(path: &Path) -> Result<String, SourceError> {
-    std::fs::read_to_string(path).map_err(|source| SourceError::File { path: path.to_owned(), source })
+    let unreadable = |source| SourceError::File { path: path.to_owned(), source };
+    // A pipe or a device could keep the program waiting, or fill its memory.
+    let file = std::fs::metadata(path).map_err(unreadable)?;
+    if !file.is_file() || file.len() > LARGEST_FILE {
+        return Err(SourceError::NoFile(path.to_owned()));
+    }
+    std::fs::read_to_string(path).map_err(unreadable)
 }
 
 #[cfg(test)]
@@ -118,5 +130,8 @@ mod tests {
     fn a_missing_file_is_named() {
         let error = from_file(Path::new("/none/template.yaml")).unwrap_err();
         assert_eq!(error.to_string(), "cannot read the template file /none/template.yaml");
+        for endless in ["/dev/zero", "/"] {
+            assert!(matches!(from_file(Path::new(endless)), Err(SourceError::NoFile(_))), "{endless}");
+        }
     }
 }

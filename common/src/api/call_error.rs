@@ -113,7 +113,8 @@ impl fmt::Display for CallError {
             }
             Self::Refused { call, refusal } if refusal.meaning() == Meaning::Unauthorized => write!(
                 f,
-                "cannot {call}: the API server does not accept the service account token (401); it may have expired, or the pod it is bound to may be gone"
+                "cannot {call}: the API server does not accept the service account token ({}); it may be empty or have expired, or the pod it is bound to may be gone",
+                refusal.code
             ),
             Self::Unsettled { call, refusal } => write!(
                 f,

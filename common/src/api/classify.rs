@@ -137,6 +137,8 @@ impl Refusal {
             (400 | 422, _) => Meaning::Invalid,
             (401, _) => Meaning::Unauthorized,
             (403, _) if self.is_about_quota() => Meaning::QuotaExceeded,
+            // No usable token arrived, as while its file is being replaced; no rule would help.
+            (403, _) if self.denied_user() == Some("system:anonymous") => Meaning::Unauthorized,
             (403, _) if self.denied_user().is_some() => Meaning::Rbac,
             (403, _) => Meaning::Policy,
             // Not `allocate a serviceIP: range is full`, which is another range.
@@ -255,6 +257,15 @@ mod tests {
             (status(422, "Invalid", "no causes", &[]), Meaning::Invalid),
             (status(400, "BadRequest", "strict decoding error: unknown field \"spec.x\"", &[]), Meaning::Invalid),
             (status(403, "Forbidden", RBAC, &[]), Meaning::Rbac),
+            (
+                status(
+                    403,
+                    "Forbidden",
+                    "pods is forbidden: User \"system:anonymous\" cannot get resource \"pods\" in API group \"\"",
+                    &[],
+                ),
+                Meaning::Unauthorized,
+            ),
             (
                 status(
                     403,

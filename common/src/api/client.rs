@@ -72,7 +72,7 @@ impl Api {
         match tokio::time::timeout(ATTEMPT.min(deadline.remaining()), self.exchange(call)).await {
             Err(_) if deadline.remaining().is_zero() => Err(no_answer(Sent::Perhaps, Silence::Deadline.into())),
             Err(_) => Err(no_answer(Sent::Perhaps, Silence::Attempt.into())),
-            Ok(Err(error)) => Err(no_answer(sent(&error), error.into())),
+            Ok(Err(error)) => Err(no_answer(sent(&error), unwrapped(error))),
             Ok(Ok(Exchanged::Refused(refusal))) => {
                 let call = Box::new(call.clone());
                 let since = self.outage().map(|outage| outage.elapsed());
@@ -146,7 +146,7 @@ enum Exchanged {
 
 /// Tells of a failure that is going to be tried again.
 pub fn warn_of(error: &CallError) {
-    tracing::warn!(error = %chain(error), "the API did not do as asked; trying again");
+    tracing::warn!(error = %chain(error), "no success yet; trying again");
 }
 
 /// An error with all its sources, as one line.
@@ -164,6 +164,14 @@ pub fn chain(error: &dyn Error) -> String {
         source = error.source();
     }
     text
+}
+
+/// The error of the connection, without the name of the layer that passed it on.
+fn unwrapped(error: kube::Error) -> Box<dyn Error + Send + Sync> {
+    match error {
+        kube::Error::Service(inner) => inner,
+        other => other.into(),
+    }
 }
 
 fn sent(error: &kube::Error) -> Sent {

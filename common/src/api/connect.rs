@@ -10,7 +10,7 @@ use hyper_util::{
 };
 use kube::{
     Config,
-    client::ConfigExt,
+    client::{AuthError, ConfigExt},
     config::{InClusterError, KubeConfigOptions, KubeconfigError},
 };
 use secrecy::ExposeSecret;
@@ -46,6 +46,9 @@ pub enum ConnectError {
     /// KUBECONFIG names no usable file.
     #[error("cannot use the kubeconfig")]
     Kubeconfig(#[source] KubeconfigError),
+    /// In a pod, but its environment is not Kubernetes'.
+    #[error("cannot use KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, which Kubernetes sets in every container")]
+    Environment(#[source] InClusterError),
     /// In a pod, but without a token.
     #[error(
         "cannot use the pod's service account: is its token mounted? Set automountServiceAccountToken: true in the pod, or project a token into this container at /var/run/secrets/kubernetes.io/serviceaccount"
@@ -56,9 +59,17 @@ pub enum ConnectError {
         "no Kubernetes API to speak to: KUBERNETES_SERVICE_HOST is not set, so this is no pod, and there is no usable kubeconfig"
     )]
     Nowhere(#[source] KubeconfigError),
-    /// The kubeconfig asks for a proxy.
-    #[error("the kubeconfig sets proxy-url {0}, and proxies are not supported: name the API server directly")]
-    Proxy(http::Uri),
+    /// A proxy is asked for.
+    #[error(
+        "a proxy at {0} is set, by the kubeconfig's proxy-url or by HTTPS_PROXY, and proxies are not supported: take it out, and name the API server directly"
+    )]
+    Proxy(String),
+    /// The API server's address is no URL.
+    #[error("the kubeconfig's server {0} is no URL: write https://HOST:PORT")]
+    Server(http::Uri),
+    /// The kubeconfig's exec plugin failed. What it printed may hold secrets, and is not repeated.
+    #[error("the kubeconfig's exec plugin failed with {0}: run it by hand to see why")]
+    ExecPlugin(std::process::ExitStatus),
     /// The credentials cannot be used.
     #[error("cannot use the credentials for {url}")]
     Credentials {
@@ -89,7 +100,12 @@ async fn find() -> Result<Config, ConnectError> {
     if set("KUBECONFIG") {
         kubeconfig().await.map_err(ConnectError::Kubeconfig)
     } else if set("KUBERNETES_SERVICE_HOST") {
-        Config::incluster().map_err(ConnectError::ServiceAccount)
+        Config::incluster().map_err(|error| match error {
+            InClusterError::ReadEnvironmentVariable(_)
+            | InClusterError::ParseClusterPort(_)
+            | InClusterError::ParseClusterUrl(_) => ConnectError::Environment(error),
+            _ => ConnectError::ServiceAccount(error),
+        })
     } else {
         kubeconfig().await.map_err(ConnectError::Nowhere)
     }
@@ -109,9 +125,16 @@ fn token(config: &Config) -> Option<String> {
 /// silent connection only minutes later.
 fn open(config: &Config) -> Result<kube::Client, ConnectError> {
     if let Some(proxy) = &config.proxy_url {
-        return Err(ConnectError::Proxy(proxy.clone()));
+        // Without the user and the password that it may carry.
+        return Err(ConnectError::Proxy(proxy.host().unwrap_or_default().to_owned()));
     }
-    let unusable = |source| ConnectError::Credentials { url: config.cluster_url.clone(), source: Box::new(source) };
+    if config.cluster_url.scheme().is_none() {
+        return Err(ConnectError::Server(config.cluster_url.clone()));
+    }
+    let unusable = |source| match source {
+        kube::Error::Auth(AuthError::AuthExecRun { out, .. }) => ConnectError::ExecPlugin(out.status),
+        source => ConnectError::Credentials { url: config.cluster_url.clone(), source: Box::new(source) },
+    };
 
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);

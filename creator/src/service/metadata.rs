@@ -47,10 +47,21 @@ pub(super) fn check_owner(metadata: &Field<'_>, pod: &PodIdentity) -> Result<(),
             return Err(field.flaw(ServiceProblem::Namespace { found, own }));
         }
     }
-    match metadata.get("ownerReferences") {
-        Some(field) => Err(field.flaw(ServiceProblem::OwnerReferences)),
+    if let Some(field) = metadata.get("ownerReferences") {
+        return Err(field.flaw(ServiceProblem::OwnerReferences));
+    }
+    match metadata.get("finalizers") {
+        Some(field) => Err(field.flaw(ServiceProblem::Finalizers)),
         None => Ok(()),
     }
+}
+
+/// Refuses what only the API server sets: it is there in a template that was copied from a cluster.
+pub(super) fn check_server_fields(root: &Field<'_>, metadata: &Field<'_>) -> Result<(), Flaw> {
+    const METADATA: [&str; 7] =
+        ["creationTimestamp", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"];
+    let there = METADATA.iter().find_map(|key| metadata.get(key)).or_else(|| root.get("status"));
+    there.map_or(Ok(()), |field| Err(field.flaw(ServiceProblem::ServerField)))
 }
 
 /// The labels, each as rendered or in its short form.

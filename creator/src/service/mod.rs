@@ -93,6 +93,7 @@ fn plan(tree: &Node, template: &Source, pod: &PodIdentity, wanted: &Wanted<'_>) 
     metadata.mapping()?;
     let name = metadata::name(&metadata)?;
     metadata::check_owner(&metadata, pod)?;
+    metadata::check_server_fields(&root, &metadata)?;
 
     let spec = root.require("spec", "type, selector and ports under it")?;
     spec.mapping()?;

@@ -90,7 +90,15 @@ pub(super) fn ports(list: &Field<'_>) -> Result<Vec<Port>, Flaw> {
         let number = item.require("port", "port: NUMBER")?;
         let port = port_number(&number)?;
         let protocol = protocol(item)?;
-        ports.push(Port { name, port, protocol, target_port: target_port(item, port)?, node_port: node_port(item)? });
+        let node_port = node_port(item)?;
+        if let Some(fixed) = node_port
+            && ports
+                .iter()
+                .any(|other| other.node_port == Some(fixed) && !(other.port == port && other.protocol != protocol))
+        {
+            return Err(item.require("nodePort", "")?.flaw(ServiceProblem::SharedNodePort(fixed)));
+        }
+        ports.push(Port { name, port, protocol, target_port: target_port(item, port)?, node_port });
     }
     Ok(ports)
 }

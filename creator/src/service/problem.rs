@@ -48,6 +48,12 @@ pub enum ServiceProblem {
     /// The owner is ours to set.
     #[error("is refused: the pod becomes the owner; set owner-reference to none for a Service without one")]
     OwnerReferences,
+    /// A finalizer keeps the Service after its pod.
+    #[error("is refused: it would keep the Service, its ports and its name after the pod; leave it out")]
+    Finalizers,
+    /// A field that only the API server sets.
+    #[error("is set by the API server: leave it out")]
+    ServerField,
     /// A Service without node ports, or with more than that.
     #[error("is {0}: write NodePort")]
     ServiceType(String),
@@ -83,6 +89,9 @@ pub enum ServiceProblem {
     /// Two ports of one name.
     #[error("{0:?} is the name of an earlier port too")]
     DuplicatePortName(String),
+    /// One node port for two ports that cannot share it.
+    #[error("{0} is there twice: only ports of the same number and of different protocols can share a node port")]
+    SharedNodePort(u16),
     /// Not the name of a container's port.
     #[error(
         "{0:?} is no name of a container's port: at most 15 of a-z, 0-9 and -, with a letter; a number has no quotes"

@@ -165,7 +165,7 @@ fn unreachable_members_are_warned_of() {
 
 #[test]
 fn bad_services_say_which_field_and_where() {
-    let cases: [(&str, &str, &str); 46] = [
+    let cases: [(&str, &str, &str); 49] = [
         (
             "kind: Service",
             "kind: Deployment",
@@ -255,6 +255,21 @@ fn bad_services_say_which_field_and_where() {
             "  labels:\n",
             "  annotations: x\n  labels:\n",
             "line 5, column 16: metadata.annotations is text and must be a mapping",
+        ),
+        (
+            "  labels:\n",
+            "  finalizers: [a.b/c]\n  labels:\n",
+            "line 5, column 3: metadata.finalizers is refused: it would keep the Service, its ports and its name after the pod; leave it out",
+        ),
+        (
+            "  labels:\n",
+            "  resourceVersion: \"7\"\n  labels:\n",
+            "line 5, column 20: metadata.resourceVersion is set by the API server: leave it out",
+        ),
+        (
+            "    ipfPodName: {{.PodName}}\n",
+            "    id: \"{{PodName}}{{labels.app}}\"\n",
+            "line 13, column 3: spec.selector selects more pods than this one: at least one value must be rendered from its name or UID, as in ipfPodName: {{PodName}}",
         ),
         ("  type: NodePort\n", "", "line 8, column 1: spec.type is missing: write type: NodePort"),
         ("type: NodePort", "type: ClusterIP", "line 12, column 9: spec.type is ClusterIP: write NodePort"),

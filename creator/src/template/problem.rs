@@ -93,6 +93,12 @@ pub enum SyntaxProblem {
         /// What to do instead.
         instead: &'static str,
     },
+    /// Too many mustaches.
+    #[error("more than {0} mustaches are in the template: it is no Service's")]
+    TooMany(usize),
+    /// Too many blocks within each other.
+    #[error("more than {0} blocks are open: close some, or take the condition out of the template")]
+    TooDeep(usize),
     /// `{{else}}` in no block.
     #[error("{{{{else}}}} is in no block: write {{{{#if NAME}}}} before it")]
     ElseOutside,

@@ -49,6 +49,7 @@ pub(super) fn scan(text: &str) -> Result<Scanned, Located<SyntaxProblem>> {
         rewritten: String::with_capacity(text.len()),
         mustaches: Vec::new(),
         blocks: Vec::new(),
+        counted: (0, (1, 1)),
     };
     scanner.run()?;
     match scanner.blocks.pop() {
@@ -64,7 +65,16 @@ struct Scanner<'a> {
     mustaches: Vec<Mustache>,
     /// The blocks that are open, outermost first.
     blocks: Vec<(String, Location)>,
+    /// How far the rewritten text has been counted: its byte, and line and column there.
+    counted: (usize, (usize, usize)),
 }
+
+/// How many blocks may be open at once: far more than any template needs.
+const DEEPEST: usize = 32;
+
+/// How many mustaches a template may have: far more than any needs. Handlebars' parser counts lines from the beginning for
+/// each, so that many more would keep the program busy for seconds.
+const MOST: usize = 1000;
 
 impl Scanner<'_> {
     fn run(&mut self) -> Result<(), Located<SyntaxProblem>> {
@@ -101,12 +111,15 @@ impl Scanner<'_> {
             self.rewritten.push_str("{{!}}");
             return Ok(start + 3 + length);
         }
+        if self.mustaches.len() == MOST {
+            return Err(SyntaxProblem::TooMany(MOST));
+        }
         let length = expression::length(&rest[2..])?;
         let end = start + 2 + length + 2;
         let location = self.lines.location(start);
         let parsed = expression::parse(&rest[2..2 + length])?;
         self.check_nesting(&parsed.sigil, &parsed.body, location)?;
-        let rewritten_at = position(&self.rewritten);
+        let rewritten_at = self.position();
         // Writing to a String cannot fail.
         let _ = write!(self.rewritten, "{parsed}");
         let written = self.text[start..end].to_owned();
@@ -114,10 +127,26 @@ impl Scanner<'_> {
         Ok(end)
     }
 
+    /// Line and column of the rewritten text's end, both from 1 and in characters, as handlebars counts them.
+    fn position(&mut self) -> (usize, usize) {
+        let (from, (mut line, mut column)) = self.counted;
+        for character in self.rewritten[from..].chars() {
+            if character == '\n' {
+                (line, column) = (line + 1, 1);
+            } else {
+                column += 1;
+            }
+        }
+        self.counted = (self.rewritten.len(), (line, column));
+        (line, column)
+    }
+
     /// Follows the blocks, since handlebars' own words for one that is not closed name neither block nor place.
     fn check_nesting(&mut self, sigil: &Sigil, body: &str, location: Location) -> Result<(), SyntaxProblem> {
         let name = body.split_whitespace().next().unwrap_or_default();
         match sigil {
+            // Handlebars renders blocks recursively, and so would run out of stack.
+            Sigil::Open if self.blocks.len() == DEEPEST => return Err(SyntaxProblem::TooDeep(DEEPEST)),
             Sigil::Open => self.blocks.push((name.to_owned(), location)),
             Sigil::Close => match self.blocks.pop() {
                 None => return Err(SyntaxProblem::NothingToClose(name.to_owned())),
@@ -149,10 +178,4 @@ impl Scanner<'_> {
             at += line.len();
         }
     }
-}
-
-/// Line and column of the text's end, both from 1 and in characters, as handlebars counts them.
-fn position(text: &str) -> (usize, usize) {
-    let line = text.rsplit_once('\n').map_or(text, |(_, line)| line);
-    (text.matches('\n').count() + 1, line.chars().count() + 1)
 }

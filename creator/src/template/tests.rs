@@ -382,3 +382,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_template_that_would_exhaust_the_stack_is_refused() {
+    let deep = "{{#if PodName}}".repeat(40) + &"{{/if}}".repeat(40);
+    let error = Template::parse(&Source::Setting("x"), &deep).unwrap_err().to_string();
+    assert!(error.contains("line 1, column 481: more than 32 blocks are open"), "{error}");
+}
+
+#[test]
+fn a_template_that_would_take_seconds_to_read_is_refused() {
+    let lines = |count| "# {{PodName}}\n".repeat(count);
+    assert!(Template::parse(&Source::Setting("x"), &lines(1000)).is_ok());
+    let error = Template::parse(&Source::Setting("x"), &lines(1001)).unwrap_err().to_string();
+    assert!(error.contains("line 1001, column 3: more than 1000 mustaches are in the template"), "{error}");
+}

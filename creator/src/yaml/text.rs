@@ -40,10 +40,12 @@ impl Text {
         self.origins.iter().all(|origin| *origin == Origin::Literal)
     }
 
-    /// Whether a piece of it is the pod's whole name or UID, rendered from it.
+    /// Whether the pod's whole name or UID is in it, and nothing else but text of the template: two values side by side
+    /// could be the same text for two pods (`a` and `bc`, `ab` and `c`).
     #[must_use]
     pub fn carries_identity(&self) -> bool {
-        self.origins.contains(&Origin::Identity)
+        let mut rendered = self.origins.iter().filter(|origin| **origin != Origin::Literal);
+        rendered.next() == Some(&Origin::Identity) && rendered.next().is_none()
     }
 
     /// Whether it is one computed integer and nothing else.
