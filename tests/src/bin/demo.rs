@@ -34,7 +34,9 @@ async fn demo() -> Result<(), Box<dyn Error>> {
     println!("2. Apply permissions/role.yaml and examples/documented/configmap.yaml to its namespace default");
     let namespace = Namespace::documented(&control_plane, "default".to_owned()).await;
 
-    println!("3. Create pod {POD} on node node-1, like the documented Deployment's");
+    println!(
+        "3. Create pod {POD} on node node-1, like the documented Deployment's (the object only: there is no kubelet)"
+    );
     let pod = namespace.pod(POD).port("management", 8558).port("artery", 55001).create().await;
 
     println!("4. Run the creator as its init container would, with a token bound to that pod");
@@ -59,7 +61,7 @@ async fn demo() -> Result<(), Box<dyn Error>> {
         Err(error) => Err(error.to_string()),
     })
     .await;
-    println!("   gone after {} ms", deleted.elapsed().as_millis());
+    println!("   gone {} ms after the pod", deleted.elapsed().as_millis());
 
     println!("8. Stop the control plane and remove its files");
     control_plane.close().await;
