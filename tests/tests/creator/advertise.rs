@@ -53,8 +53,11 @@ async fn host_ip_is_the_nodes_primary_address_of_the_preferred_family() {
     let run = Run::creator(&pod).await.args(["--ip-family", "IPv6"]);
     assert_eq!(host(&advertised(run, "host-ip").await), "2001:db8::11");
     let conf = Run::creator(&pod).await.args(["--advertise", "host-ip", "--ip-family", "IPv6"]);
-    let conf = conf.run().await.expect_code(0).output().unwrap();
+    let outcome = conf.run().await.expect_code(0);
+    let conf = outcome.output().unwrap();
     assert!(conf.contains("\nIPF_NODENAME = \"2001:db8::11\"\n"), "{conf}");
+    // The documented template asks for one family, and Kubernetes gives the cluster's first.
+    assert!(outcome.stderr.contains("the Service has node ports for IPv4 only"), "{}", outcome.stderr);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! A Service of the pod's name that is someone else's, or may be: it is left exactly as it is.
 
 use cluster_tests::harness::{ControlPlane, Namespace, Pod, Run};
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use serde_json::json;
 
 use crate::support::{
@@ -51,6 +51,30 @@ async fn a_service_that_carries_our_label_and_nothing_else_of_ours_is_refused() 
     let existing = existing_service(&namespace, metadata, json!({"app": "shop"})).await;
     let parts = ["nobody can tell whose it is", "delete it if nobody needs it"];
     is_refused(Run::creator(&pod).await, &existing, &namespace, &parts).await;
+}
+
+#[tokio::test]
+async fn what_only_looks_like_ours_is_refused() {
+    let Some(control_plane) = ControlPlane::shared().await else { return };
+    let annotations =
+        json!({"ipf-dynamic-nodeport-service/pod-name": "app-0", "ipf-dynamic-nodeport-service/pod-uid": "0ld"});
+    for (metadata, said) in [
+        // A copy that a hand made of one of ours.
+        (json!({"name": "app-0", "annotations": annotations}), "it has our annotations, but neither the label"),
+        // As the original tool's, but something else owns it.
+        (json!({"name": "app-0", "labels": {"creator": CREATOR}}), "nothing on it says which"),
+    ] {
+        let namespace = control_plane.namespace().await;
+        let pod = namespace.pod("app-0").create().await;
+        let mut metadata = metadata;
+        if metadata.get("annotations").is_none() {
+            let owner: ConfigMap = namespace.api().get(CREATOR).await.unwrap();
+            metadata["ownerReferences"] =
+                json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": CREATOR, "uid": owner.metadata.uid}]);
+        }
+        let existing = existing_service(&namespace, metadata, json!({"ipfPodName": "app-0"})).await;
+        is_refused(Run::creator(&pod).await, &existing, &namespace, &["nobody can tell whose it is", said]).await;
+    }
 }
 
 #[tokio::test]

@@ -103,7 +103,11 @@ async fn failures_that_stay_end_the_run_at_its_timeout() {
     let namespace = control_plane.namespace().await;
     let timeout = Duration::from_secs(4);
     for (name, answer, phrases) in [
-        ("unauthorized", unauthorized(), ["does not accept the service account token (401)", "it may have expired"]),
+        (
+            "unauthorized",
+            unauthorized(),
+            ["does not accept the service account token (401)", "it may be empty or have expired"],
+        ),
         ("unavailable", gateway(StatusCode::SERVICE_UNAVAILABLE), ["503 Service Unavailable", "cannot get ConfigMap"]),
     ] {
         let pod = namespace.pod(name).create().await;

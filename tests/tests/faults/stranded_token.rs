@@ -34,7 +34,7 @@ async fn the_token_of_a_deleted_pod_ends_the_run_at_its_timeout() {
     let outcome = Run::creator(&next).await.token(&token).args(["--timeout", "3s"]).run().await;
 
     let text = "the API server does not accept the service account token (401); \
-                it may have expired, or the pod it is bound to may be gone";
+                it may be empty or have expired, or the pod it is bound to may be gone";
     failed(&outcome, 7, &["gave up at the timeout", "cannot get ConfigMap", text]);
     in_time(&outcome, Duration::from_secs(3));
     assert!(services(&next).await.is_empty());
