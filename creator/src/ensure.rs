@@ -36,7 +36,9 @@ pub struct Task<'a> {
 }
 
 impl Task<'_> {
-    fn label(&self) -> String {
+    /// The Service's namespace and name, as messages show it.
+    #[must_use]
+    pub fn label(&self) -> String {
         format!("{}/{}", self.namespace, self.name)
     }
 }

@@ -57,24 +57,23 @@ pub async fn preview(api: &Api, task: Task<'_>, deadline: Deadline) -> Result<Pr
         return Err(EnsureError::Refused(refused));
     }
     let get = Call::get(Resource::Services, namespace, name);
-    let label = || format!("{namespace}/{name}");
     let Some(existing) = api.read::<Service>(&get, deadline).await.map_err(EnsureError::Call)? else {
         return Err(EnsureError::Refused(refused));
     };
     match judge(&existing, wanted) {
         Verdict::Adopt(_) => Ok(Preview {
-            existing: Some(format!("Service {} is this pod's already, and would be kept", label())),
+            existing: Some(format!("Service {} is this pod's already, and would be kept", task.label())),
             service: None,
         }),
         Verdict::Replace(why) => Ok(Preview {
-            existing: Some(format!("Service {} would be deleted first: {why}", label())),
+            existing: Some(format!("Service {} would be deleted first: {why}", task.label())),
             service: Some(body.clone()),
         }),
         Verdict::Wait => Ok(Preview {
-            existing: Some(format!("Service {} is being deleted, and would be waited for", label())),
+            existing: Some(format!("Service {} is being deleted, and would be waited for", task.label())),
             service: Some(body.clone()),
         }),
-        Verdict::Refuse(whose) => Err(EnsureError::Taken { service: label(), whose }),
+        Verdict::Refuse(whose) => Err(EnsureError::Taken { service: task.label(), whose }),
     }
 }
 
