@@ -3,6 +3,9 @@
 /// Name of the field manager of everything that the creator writes, and of its ConfigMap.
 pub const CREATOR: &str = "ipf-dynamic-nodeport-service-creator";
 
+/// Name of the watcher, and of its settings folder.
+pub const WATCHER: &str = "ipf-dynamic-nodeport-service-watcher";
+
 /// Label on every Service of ours; its value is [`CREATOR`]. The original tool's Services carry it too.
 pub const CREATOR_LABEL: &str = "creator";
 

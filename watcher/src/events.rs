@@ -1,0 +1,1 @@
+//! Writes Kubernetes Events about Services that were deleted, where that is permitted.

@@ -1,0 +1,1 @@
+//! Whether the watcher lives and is ready; it decides nothing else.

@@ -1,0 +1,1 @@
+//! Counts what the watcher does, and shows it as OpenMetrics; it decides nothing.
