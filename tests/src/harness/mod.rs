@@ -12,6 +12,7 @@ pub mod keeper;
 pub mod manifests;
 pub mod namespace;
 pub mod outcome;
+mod own_network;
 pub mod pod;
 mod ports;
 pub mod preflight;
