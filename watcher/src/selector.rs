@@ -156,9 +156,6 @@ fn values(tokens: &mut Tokens<'_>) -> Result<(), Problem> {
     if !tokens.take("(") {
         return Err(expected("(", tokens.next()));
     }
-    if tokens.take(")") {
-        return Err(expected("a label value", ")"));
-    }
     let mut is_after_value = false;
     loop {
         match tokens.next() {
