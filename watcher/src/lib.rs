@@ -7,4 +7,5 @@ pub mod metrics;
 pub mod orphan;
 pub mod run;
 pub mod selector;
+pub mod serve;
 pub mod settings;

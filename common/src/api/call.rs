@@ -19,6 +19,8 @@ pub enum Resource {
     ConfigMaps,
     /// `nodes`, which have no namespace.
     Nodes,
+    /// `events`
+    Events,
 }
 
 impl Resource {
@@ -30,6 +32,7 @@ impl Resource {
             Self::Pods => "pods",
             Self::ConfigMaps => "configmaps",
             Self::Nodes => "nodes",
+            Self::Events => "events",
         }
     }
 
@@ -41,6 +44,7 @@ impl Resource {
             Self::Pods => "Pod",
             Self::ConfigMaps => "ConfigMap",
             Self::Nodes => "Node",
+            Self::Events => "Event",
         }
     }
 }
