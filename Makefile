@@ -5,6 +5,7 @@ KUBERNETES_VERSION ?=
 export KUBERNETES_VERSION
 
 CREATOR := ipf-dynamic-nodeport-service-creator
+WATCHER := ipf-dynamic-nodeport-service-watcher
 CONTROL_PLANE := etcd kube-apiserver kube-controller-manager
 
 # $(call timed,WHAT,COMMAND): runs it and says how long it took.
@@ -42,7 +43,7 @@ control-plane-programs:
 
 .PHONY: demo-programs
 demo-programs:
-	@cargo build --package cluster-tests --package $(CREATOR) --bins
+	@cargo build --package cluster-tests --package $(CREATOR) --package $(WATCHER) --bins
 
 # The fast tests run as soon as they are built, while Go may still build for minutes.
 .PHONY: test
@@ -51,12 +52,12 @@ test: tools
 	@$(MAKE) --no-print-directory -j2 control-plane-programs fast-tests
 	$(call timed,Tests on a real control plane,cargo test --package cluster-tests)
 
-# Afterwards all that the next tests need is built too: the creator as it ships, and the tests themselves, which are
+# Afterwards all that the next tests need is built too: the programs as they ship, and the tests themselves, which are
 # not optimized: that would take longer than it saves.
 .PHONY: fast-tests
 fast-tests:
 	$(call timed,Tests without a cluster,cargo test)
-	$(call timed,Build of the creator as it ships,cargo build --release --package $(CREATOR))
+	$(call timed,Build of the programs as they ship,cargo build --release)
 	$(call timed,Build of the tests on a control plane,cargo test --no-run --package cluster-tests)
 
 .PHONY: bench

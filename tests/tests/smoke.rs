@@ -15,6 +15,7 @@ use cluster_tests::harness::{
     namespace::SERVICE_ACCOUNT,
     preflight::{self, Level},
 };
+use common::ownership::{Claim, PodRef, claim};
 use k8s_openapi::api::core::v1::{Node, Pod, Service};
 use kube::api::{Api, ListParams, PostParams};
 use serde_json::{Value, json};
@@ -163,6 +164,45 @@ async fn a_program_runs_as_inside_its_pod() {
     let expected = format!("ca.crt namespace token\n{}\n127.0.0.1:{}\ncontent", namespace.name(), control_plane.port());
     assert_eq!(outcome.stdout, expected);
     assert_eq!(outcome.output().as_deref(), Some("done\n"));
+}
+
+#[tokio::test]
+async fn a_watcher_runs_with_its_namespaces_account_and_its_log_is_read_as_it_is_written() {
+    let Some(control_plane) = ControlPlane::shared().await else { return };
+    let namespace = control_plane.namespace().await;
+    let script = r#"
+        token=$(cat "$(dirname "$KUBECONFIG")/token")
+        echo 'no JSON' >&2; echo '{"message":"token","token":"'$token'","listen":"'$LISTEN'"}' >&2; echo '{"mess' >&2
+        exec sleep 60
+    "#;
+    let running = Run::watcher(&namespace).await.program("/bin/sh").args(["-c", script]).spawn();
+    let line = running.logged("token", |line| line["listen"] == "off").await;
+    let account = &claims(line["token"].as_str().unwrap())["kubernetes.io"];
+    assert_eq!(account["namespace"], namespace.name());
+    assert_eq!(account["serviceaccount"]["name"], SERVICE_ACCOUNT);
+    assert_eq!(account["pod"], Value::Null);
+    assert_eq!(running.log().len(), 1);
+    let outcome = running.terminate().await;
+    assert_eq!(outcome.exit.signal, Some(15));
+}
+
+#[tokio::test]
+async fn services_are_whose_they_are_made_to_be() {
+    let Some(control_plane) = ControlPlane::shared().await else { return };
+    let namespace = control_plane.namespace().await;
+    let pod = namespace.pod("app-0").create().await;
+    let of_pod = Claim::Pod(PodRef { name: "app-0".to_owned(), uid: pod.uid().to_owned() });
+    for (service, expected) in [
+        (pod.service(), of_pod.clone()),
+        (pod.service().name("without").without_owner(), of_pod.clone()),
+        (pod.service().name("headless").headless(), of_pod),
+        (namespace.original_tools_service("app-1"), Claim::OriginalTool { pod_name: "app-1".to_owned() }),
+        (namespace.foreign_service("app-2"), Claim::Foreign),
+    ] {
+        let service = service.create().await;
+        assert_eq!(claim(service.object()), expected);
+        service.assert_untouched().await;
+    }
 }
 
 #[tokio::test]

@@ -1,14 +1,18 @@
 //! Programs of this workspace, as Cargo builds them.
 
 use std::{
+    collections::HashMap,
     env,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::OnceLock,
 };
 
-/// The creator's package, and the program in it.
-const CREATOR: &str = "ipf-dynamic-nodeport-service-creator";
+use common::labels::{CREATOR, WATCHER};
+
+/// What the variables CREATOR_BIN and WATCHER_BIN name is taken in place of a build.
+const CREATOR_BIN: &str = "CREATOR_BIN";
+const WATCHER_BIN: &str = "WATCHER_BIN";
 
 /// The checkout's root folder.
 #[must_use]
@@ -31,8 +35,18 @@ pub enum Profile {
 /// When it cannot be built.
 #[must_use]
 pub fn creator() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| named_creator().unwrap_or_else(|| build(CREATOR, CREATOR, Profile::Release, &[])))
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| named(CREATOR_BIN).unwrap_or_else(|| shipped(CREATOR)))
+}
+
+/// The watcher as it ships: the file that WATCHER_BIN names, else a release build, made once per test process.
+///
+/// # Panics
+/// When it cannot be built.
+#[must_use]
+pub fn watcher() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| named(WATCHER_BIN).unwrap_or_else(|| shipped(WATCHER)))
 }
 
 /// The creator where speed does not matter: the file that CREATOR_BIN names, else a dev build, which shares what this
@@ -42,13 +56,34 @@ pub fn creator() -> &'static Path {
 /// When it cannot be built.
 #[must_use]
 pub fn dev_creator() -> PathBuf {
-    // Named with this package, so that Cargo chooses the same features of shared dependencies, and finds them built.
-    let more = ["--quiet", "--package", env!("CARGO_PKG_NAME")];
-    named_creator().unwrap_or_else(|| build(CREATOR, CREATOR, Profile::Dev, &more))
+    named(CREATOR_BIN).unwrap_or_else(|| unoptimized(CREATOR))
 }
 
-fn named_creator() -> Option<PathBuf> {
-    env::var_os("CREATOR_BIN").filter(|path| !path.is_empty()).map(|path| workspace().join(path))
+/// The watcher where speed does not matter: the file that WATCHER_BIN names, else a dev build.
+///
+/// # Panics
+/// When it cannot be built.
+#[must_use]
+pub fn dev_watcher() -> PathBuf {
+    named(WATCHER_BIN).unwrap_or_else(|| unoptimized(WATCHER))
+}
+
+fn named(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable).filter(|path| !path.is_empty()).map(|path| workspace().join(path))
+}
+
+/// One command builds both programs, the one of `make build`: with a choice of packages Cargo would choose other features
+/// of the dependencies they share, and build all of those anew.
+fn shipped(program: &str) -> PathBuf {
+    static BUILT: OnceLock<HashMap<String, PathBuf>> = OnceLock::new();
+    of(BUILT.get_or_init(|| executables(&["--release"])), program)
+}
+
+/// The same for `make demo`, whose own package is built with them.
+fn unoptimized(program: &str) -> PathBuf {
+    static BUILT: OnceLock<HashMap<String, PathBuf>> = OnceLock::new();
+    let args = ["--quiet", "--bins", "--package", env!("CARGO_PKG_NAME"), "--package", CREATOR, "--package", WATCHER];
+    of(BUILT.get_or_init(|| executables(&args)), program)
 }
 
 /// A program of this package. Cargo builds it beside a test; where it lies is known only to the test's own crate.
@@ -69,12 +104,23 @@ pub(super) fn own_program(name: &str) -> PathBuf {
 /// When Cargo is not there or fails; its own message is on standard error by then.
 #[must_use]
 pub fn build(package: &str, bin: &str, profile: Profile, more: &[&str]) -> PathBuf {
+    let mut args = vec!["--package", package, "--bin", bin];
+    args.extend(more);
+    if profile == Profile::Release {
+        args.push("--release");
+    }
+    of(&executables(&args), bin)
+}
+
+fn of(built: &HashMap<String, PathBuf>, program: &str) -> PathBuf {
+    built.get(program).cloned().unwrap_or_else(|| panic!("cargo built {program}, but did not say where"))
+}
+
+/// Runs `cargo build`, and returns the programs that it reports, by name.
+fn executables(args: &[&str]) -> HashMap<String, PathBuf> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["build", "--package", package, "--bin", bin, "--message-format=json-render-diagnostics"]).args(more);
-    if profile == Profile::Release {
-        command.arg("--release");
-    }
+    command.args(["build", "--message-format=json-render-diagnostics"]).args(args);
     // Under `cargo test` and `cargo run`, Cargo describes this package in the environment. Build scripts that look there
     // (ring's does) would run again, and with them half of the dependencies.
     let described = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"];
@@ -88,12 +134,14 @@ pub fn build(package: &str, bin: &str, profile: Profile, more: &[&str]) -> PathB
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
-        .unwrap_or_else(|error| panic!("cannot run cargo to build {bin}: {error}"));
-    assert!(output.status.success(), "cargo could not build {bin}; its message is above");
+        .unwrap_or_else(|error| panic!("cannot run cargo build {args:?}: {error}"));
+    assert!(output.status.success(), "cargo build {args:?} failed; its message is above");
     String::from_utf8_lossy(&output.stdout)
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .filter(|message| message["reason"] == "compiler-artifact" && message["target"]["name"] == bin)
-        .find_map(|message| message["executable"].as_str().map(PathBuf::from))
-        .unwrap_or_else(|| panic!("cargo built {bin}, but did not say where"))
+        .filter(|message| message["reason"] == "compiler-artifact")
+        .filter_map(|message| {
+            Some((message["target"]["name"].as_str()?.to_owned(), message["executable"].as_str()?.into()))
+        })
+        .collect()
 }

@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     fs, io,
+    net::Ipv4Addr,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -16,6 +17,8 @@ use k8s_openapi::api::core::v1::{Node, ServiceAccount};
 use kube::{Api, Client, api::PostParams};
 use serde_json::json;
 use tokio::sync::OnceCell;
+
+use crate::proxy::{self, Proxy};
 
 use super::{
     Namespace, Signal,
@@ -151,6 +154,23 @@ impl ControlPlane {
     #[must_use]
     pub fn certificates(&self) -> &Certificates {
         &self.certificates
+    }
+
+    /// A proxy in front of the apiserver that nobody can tell from it, for [`super::Run::server`].
+    ///
+    /// # Panics
+    /// When no port is to be had.
+    #[must_use]
+    pub fn proxy(&self) -> Proxy {
+        let server = self.certificates.server();
+        let identity = proxy::Identity {
+            ca_pem: self.certificates.authority().to_owned(),
+            certificate_pem: server.certificate.clone(),
+            key_pem: server.key.clone(),
+        };
+        let upstream = (Ipv4Addr::LOCALHOST, self.port()).into();
+        let started = Proxy::start(upstream, self.certificates.authority(), &identity);
+        started.unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// The keeper of its processes, for a test that starts more.

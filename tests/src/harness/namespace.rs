@@ -6,13 +6,14 @@ use k8s_openapi::api::{
     authentication::v1::{BoundObjectReference, TokenRequest, TokenRequestSpec},
     authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
     core::v1::{Namespace as Object, ServiceAccount},
+    rbac::v1::{PolicyRule, Role},
 };
 use kube::{Api, Client, api::PostParams};
 use serde_json::json;
 
-use super::{ControlPlane, NewPod, access::Credentials, eventually, manifests};
+use super::{ControlPlane, Event, NewPod, NewService, access::Credentials, eventually, manifests};
 
-/// The documented service account.
+/// The documented service account, and the Role that it has.
 pub const SERVICE_ACCOUNT: &str = "ipf-dynamic-nodeport-service";
 
 /// How long permissions may take to have effect, on a busy machine.
@@ -91,6 +92,16 @@ impl<'a> Namespace<'a> {
         NewPod::new(self, name)
     }
 
+    /// A Service to be created here that is somebody else's: it has this name, and nothing of ours.
+    pub fn foreign_service(&self, name: &str) -> NewService<'_> {
+        NewService::foreign(self, name)
+    }
+
+    /// A Service to be created here as the original tool would for a pod of this name.
+    pub fn original_tools_service(&self, pod: &str) -> NewService<'_> {
+        NewService::of_original_tool(self, pod)
+    }
+
     /// A token of the documented service account that is bound to no pod.
     pub async fn unbound_token(&self) -> String {
         self.token(None).await
@@ -130,6 +141,55 @@ impl<'a> Namespace<'a> {
             if self.allows(verb, resource).await { Ok(()) } else { Err("it is denied") }
         })
         .await;
+    }
+
+    /// Takes a verb on a resource out of the documented Role, and waits until that has effect.
+    ///
+    /// # Panics
+    /// When the API refuses.
+    pub async fn deny(&self, verb: &str, resource: &str) {
+        self.change_rules(|rules| {
+            for rule in rules.iter_mut().filter(|rule| rule.resources.iter().flatten().any(|named| named == resource)) {
+                rule.verbs.retain(|named| named != verb);
+            }
+            rules.retain(|rule| !rule.verbs.is_empty());
+        })
+        .await;
+        eventually(PERMITTED, &format!("{} may not {verb} {resource}", self.user()), async || {
+            if self.allows(verb, resource).await { Err("it is allowed") } else { Ok(()) }
+        })
+        .await;
+    }
+
+    /// Adds a verb on a resource of the core group to the documented Role, and waits until that has effect.
+    ///
+    /// # Panics
+    /// When the API refuses.
+    pub async fn permit(&self, verb: &str, resource: &str) {
+        self.change_rules(|rules| {
+            rules.push(PolicyRule {
+                api_groups: Some(vec![String::new()]),
+                resources: Some(vec![resource.to_owned()]),
+                verbs: vec![verb.to_owned()],
+                ..PolicyRule::default()
+            });
+        })
+        .await;
+        self.wait_until_allowed(verb, resource).await;
+    }
+
+    async fn change_rules(&self, change: impl FnOnce(&mut Vec<PolicyRule>)) {
+        let roles: Api<Role> = self.api();
+        let refused = |error| panic!("cannot change Role {}/{SERVICE_ACCOUNT}: {error}", self.name);
+        let mut role = roles.get(SERVICE_ACCOUNT).await.unwrap_or_else(refused);
+        change(role.rules.get_or_insert_default());
+        roles.replace(SERVICE_ACCOUNT, &PostParams::default(), &role).await.unwrap_or_else(refused);
+    }
+
+    /// What the documented service account has asked so far, in the order of arrival.
+    pub async fn requests(&self) -> Vec<Event> {
+        let user = self.user();
+        self.control_plane.audit(|event| event.user == user).await
     }
 
     pub(super) async fn token(&self, bound: Option<BoundObjectReference>) -> String {

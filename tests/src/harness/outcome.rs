@@ -1,4 +1,4 @@
-//! A run that was started, and how it ended.
+//! How a run ended.
 
 use std::{
     fs,
@@ -6,19 +6,14 @@ use std::{
     time::Duration,
 };
 
-use super::keeper::{Exit, Process, protocol::Signal};
+use serde_json::Value;
+
+use super::{keeper::Exit, running};
 
 /// The file that the program is told to write, by its name in the run's folder.
 pub(super) const OUTPUT: &str = "nodeport.conf";
 /// The file that stands for the container's termination message.
 pub(super) const TERMINATION_MESSAGE: &str = "termination-log";
-
-/// A run that was started.
-pub struct Running {
-    pub(super) process: Process,
-    pub(super) deadline: Duration,
-    pub(super) files: Files,
-}
 
 /// How a run ended.
 #[derive(Debug)]
@@ -29,52 +24,12 @@ pub struct Outcome {
     pub stdout: String,
     /// Its standard error.
     pub stderr: String,
-    files: Files,
+    pub(super) files: Files,
 }
 
 /// The folder where a run's files are, as the test sees it.
 #[derive(Clone, Debug)]
 pub(super) struct Files(pub(super) PathBuf);
-
-impl Running {
-    /// Its process id.
-    #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.process.pid()
-    }
-
-    /// Sends it a signal.
-    pub fn signal(&self, signal: Signal) {
-        self.process.signal(signal);
-    }
-
-    /// Its standard error so far.
-    #[must_use]
-    pub fn stderr(&self) -> String {
-        self.files.text("../stderr").unwrap_or_default()
-    }
-
-    /// Waits for its end.
-    ///
-    /// # Panics
-    /// When it does not end before the deadline: it is killed, and the message holds what it has said.
-    pub async fn wait(self) -> Outcome {
-        let exit = match tokio::time::timeout(self.deadline, self.process.wait()).await {
-            Ok(Ok(exit)) => exit,
-            Ok(Err(error)) => panic!("{error}"),
-            Err(_) => {
-                self.signal(Signal::Kill);
-                panic!("the program still ran after {:?}; its standard error:\n{}", self.deadline, self.stderr());
-            }
-        };
-        Outcome {
-            exit,
-            stdout: self.files.text("../stdout").unwrap_or_default(),
-            stderr: self.stderr(),
-            files: self.files,
-        }
-    }
-}
 
 impl Outcome {
     /// Its exit code; None when a signal ended it.
@@ -106,6 +61,18 @@ impl Outcome {
         self
     }
 
+    /// Its log: each line of standard error that is a JSON object.
+    #[must_use]
+    pub fn log(&self) -> Vec<Value> {
+        running::log(&self.stderr)
+    }
+
+    /// The lines of its log that have this message.
+    #[must_use]
+    pub fn log_of(&self, message: &str) -> Vec<Value> {
+        self.log().into_iter().filter(|line| line["message"] == message).collect()
+    }
+
     /// The file it wrote; None when there is none.
     #[must_use]
     pub fn output(&self) -> Option<String> {
@@ -132,7 +99,7 @@ impl Outcome {
 }
 
 impl Files {
-    fn text(&self, name: &str) -> Option<String> {
+    pub(super) fn text(&self, name: &str) -> Option<String> {
         fs::read(self.0.join(name)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 }

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use k8s_openapi::api::{authentication::v1::BoundObjectReference, core::v1::Pod as Object};
+use k8s_openapi::{
+    api::{authentication::v1::BoundObjectReference, core::v1::Pod as Object},
+    jiff::Timestamp,
+};
 use kube::{
     Api,
     api::{DeleteParams, Patch, PatchParams, PostParams},
@@ -10,7 +13,7 @@ use kube::{
 use serde_json::{Value, json};
 
 use super::{
-    Namespace,
+    Namespace, NewService,
     control_plane::{NODE, NODE_IPV4},
     eventually,
     namespace::SERVICE_ACCOUNT,
@@ -76,6 +79,12 @@ impl<'a> NewPod<'a> {
     /// One more label.
     pub fn label(mut self, key: &str, value: &str) -> Self {
         self.labels.insert(key.to_owned(), value.to_owned());
+        self
+    }
+
+    /// Takes a label away: `product` is there at first.
+    pub fn without_label(mut self, key: &str) -> Self {
+        self.labels.remove(key);
         self
     }
 
@@ -219,6 +228,38 @@ impl<'a> Pod<'a> {
         self.report(json!({"phase": format!("{phase:?}")})).await;
     }
 
+    /// Ends all its containers, so long ago, in this phase: [`Phase::Succeeded`] or [`Phase::Failed`].
+    pub async fn finish(&mut self, phase: Phase, ago: Duration) {
+        let finished = Timestamp::now() - ago;
+        let terminated = |name: &str| {
+            json!({
+                "name": name, "image": name, "imageID": "", "ready": false, "restartCount": 0,
+                "state": {"terminated": {
+                    "exitCode": i32::from(phase == Phase::Failed),
+                    "startedAt": (finished - Duration::from_secs(60)).to_string(),
+                    "finishedAt": finished.to_string(),
+                }},
+            })
+        };
+        self.report(json!({
+            "phase": format!("{phase:?}"),
+            "initContainerStatuses": [terminated("service-creator")],
+            "containerStatuses": [terminated("application")],
+        }))
+        .await;
+    }
+
+    /// Evicts it before any of its containers ran: a Failed pod whose status names no container.
+    pub async fn evict(&mut self) {
+        let message = "The node was low on resource: memory.";
+        self.report(json!({"phase": "Failed", "reason": "Evicted", "message": message})).await;
+    }
+
+    /// A Service to be created as our creator would for it.
+    pub fn service(&self) -> NewService<'a> {
+        NewService::of_creator(self)
+    }
+
     /// Sets the addresses that its kubelet reports.
     pub async fn addresses(&mut self, host_ips: &[&str], pod_ips: &[&str]) {
         let owned = |list: &[&str]| list.iter().copied().map(str::to_owned).collect::<Vec<_>>();
@@ -234,6 +275,20 @@ impl<'a> Pod<'a> {
             uid: Some(self.uid().to_owned()),
         };
         self.namespace.token(Some(reference)).await
+    }
+
+    /// Asks it to end, as `kubectl delete` does: it has a deletionTimestamp, and stays until [`Self::delete`], since
+    /// there is no kubelet to end it.
+    ///
+    /// # Panics
+    /// When the API refuses.
+    pub async fn ask_to_end(&self) {
+        let pods: Api<Object> = self.namespace.api();
+        let asked = pods.delete(self.name(), &DeleteParams::default().grace_period(600)).await;
+        asked.unwrap_or_else(|error| panic!("cannot delete Pod {}: {error}", self.name()));
+        let left = pods.get_opt(self.name()).await.unwrap_or_else(|error| panic!("cannot read Pod: {error}"));
+        let asked_at = left.and_then(|pod| pod.metadata.deletion_timestamp);
+        assert!(asked_at.is_some(), "Pod {} is gone at once: it must lie on a node, and not be finished", self.name());
     }
 
     /// Deletes it at once and waits until it is gone.

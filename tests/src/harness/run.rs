@@ -1,115 +1,120 @@
-//! One run of a program for a pod: the creator as it ships, as a process, with nothing of this machine's environment.
+//! One run of a program as it ships, as a process, with nothing of this machine's environment: the creator for a pod, or
+//! the watcher for a namespace.
 
-use std::{collections::BTreeMap, fs, io, path::PathBuf, sync::Arc, time::Duration};
-
-use serde_json::json;
+use std::{
+    collections::BTreeMap,
+    fs,
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
 
 use super::{
-    Outcome, Pod, access, cargo,
+    Namespace, Outcome, Pod, Running, cargo,
     keeper::{
         Keeper,
         protocol::{Command, Ends},
     },
-    outcome::{Files, OUTPUT, Running, TERMINATION_MESSAGE},
+    outcome::{Files, OUTPUT, TERMINATION_MESSAGE},
+    ports,
+    surroundings::{Access, Surroundings},
 };
 
 /// A run takes its own 60 s timeout at most; one that hangs beyond is a failure, not a hanging test.
 const DEADLINE: Duration = Duration::from_secs(90);
 
-/// Gives a program the files a pod's container has, where only it sees them, and becomes that program.
-/// $1: the run's folder; $2: the program; then its arguments. /run is where /var/run leads on every current system.
-const IN_CLUSTER: &str = r#"
-set -eu
-folder=$1 program=$2
-shift 2
-run=$(readlink -f /var/run)
-mount -t tmpfs tmpfs "$run"
-mkdir -p "$run/secrets/kubernetes.io"
-cp -r "$folder/serviceaccount" "$run/secrets/kubernetes.io/serviceaccount"
-cp "$program" "$run/"
-mount --bind "$folder/tmp" /tmp
-cd /
-unset PWD OLDPWD
-exec "$run/${program##*/}" "$@"
-"#;
-
-/// A run to be started. Until told otherwise, the creator with a token bound to its pod, writing into its own folder.
+/// A run to be started. Until told otherwise, with the namespace's documented service account and a folder of its own.
 #[must_use]
 pub struct Run {
     keeper: Arc<Keeper>,
     folder: PathBuf,
     surroundings: Surroundings,
-    /// The creator when none: it is built only when a run of it starts.
-    program: Option<PathBuf>,
+    program: Program,
     args: Vec<String>,
     env: BTreeMap<String, String>,
-    server: String,
-    authority: String,
-    namespace: String,
-    token: Option<String>,
+    access: Access,
+    listen: Option<SocketAddr>,
     deadline: Duration,
 }
 
-/// How the program learns where the API is and who it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Surroundings {
-    /// KUBECONFIG, as on a developer's machine.
-    Kubeconfig,
-    /// The service account's folder and the variables of a pod.
-    InCluster,
+/// Which program runs. Those of this repository are built only when a run of them starts.
+enum Program {
+    Creator,
+    Watcher,
+    Other(PathBuf),
 }
 
 impl Run {
-    /// The creator with a KUBECONFIG, as it runs for this pod.
+    /// The creator with a KUBECONFIG, as it runs for this pod, with a token bound to it.
     ///
     /// OUTPUT and `TERMINATION_MESSAGE_PATH` name files of the run's own; an argument for the same wins.
     pub async fn creator(pod: &Pod<'_>) -> Self {
-        Self::new(pod, Surroundings::Kubeconfig).await
+        let run = Self::creator_in(pod, Surroundings::Kubeconfig).await;
+        let output = run.path(OUTPUT);
+        run.env("OUTPUT", &output)
     }
 
     /// The creator as inside a container of this pod: service account folder, API address in the environment, /tmp of
     /// its own (where it writes unless told otherwise). Needs [`super::preflight::Level::InCluster`].
     pub async fn creator_in_cluster(pod: &Pod<'_>) -> Self {
-        Self::new(pod, Surroundings::InCluster).await
+        Self::creator_in(pod, Surroundings::InCluster).await
     }
 
-    async fn new(pod: &Pod<'_>, surroundings: Surroundings) -> Self {
-        let control_plane = pod.namespace().control_plane();
+    async fn creator_in(pod: &Pod<'_>, surroundings: Surroundings) -> Self {
+        let token = pod.bound_token().await;
+        let run = Self::new(pod.namespace(), token, surroundings, Program::Creator).env("HOSTNAME", &pod.hostname());
+        run.write(TERMINATION_MESSAGE, b"");
+        let termination_message = run.path(TERMINATION_MESSAGE);
+        run.env("TERMINATION_MESSAGE_PATH", &termination_message)
+    }
+
+    /// The watcher with a KUBECONFIG of this namespace. It serves nothing unless told to by [`Self::listening`], and logs
+    /// as JSON, which [`Running::logged`] reads.
+    pub async fn watcher(namespace: &Namespace<'_>) -> Self {
+        let token = namespace.unbound_token().await;
+        let run = Self::new(namespace, token, Surroundings::Kubeconfig, Program::Watcher);
+        run.env("LISTEN", "off").env("LOG_FORMAT", "json")
+    }
+
+    /// The watcher as inside the container of the documented Deployment: no arguments, and no variables but those that
+    /// every container has. Needs [`super::preflight::Level::InCluster`].
+    pub async fn watcher_in_cluster(namespace: &Namespace<'_>) -> Self {
+        let token = namespace.unbound_token().await;
+        Self::new(namespace, token, Surroundings::InCluster, Program::Watcher)
+    }
+
+    fn new(namespace: &Namespace<'_>, token: String, surroundings: Surroundings, program: Program) -> Self {
+        let control_plane = namespace.control_plane();
         let folder = control_plane.run_folder().expect("the keeper's folder takes another folder");
         // A folder that is not there, and that only this run would get if the program made it.
         let home = folder.join("home").display().to_string();
-        let mut run = Self {
+        let run = Self {
             keeper: Arc::clone(control_plane.keeper()),
             folder,
             surroundings,
-            program: None,
+            program,
             args: Vec::new(),
-            env: BTreeMap::from([
-                ("HOME".to_owned(), home),
-                ("HOSTNAME".to_owned(), pod.hostname()),
-                ("PATH".to_owned(), "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned()),
-            ]),
-            server: control_plane.url(),
-            authority: control_plane.certificates().authority().to_owned(),
-            namespace: pod.namespace().name().to_owned(),
-            token: Some(pod.bound_token().await),
+            env: BTreeMap::new(),
+            access: Access {
+                server: control_plane.url(),
+                authority: control_plane.certificates().authority().to_owned(),
+                namespace: namespace.name().to_owned(),
+                token: Some(token),
+            },
+            listen: None,
             deadline: DEADLINE,
         };
-        run.write(TERMINATION_MESSAGE, b"");
-        let termination_message = run.path(TERMINATION_MESSAGE);
-        run = run.env("TERMINATION_MESSAGE_PATH", &termination_message);
-        match surroundings {
-            Surroundings::Kubeconfig => {
-                let output = run.path(OUTPUT);
-                run.env("OUTPUT", &output)
-            }
-            Surroundings::InCluster => run,
-        }
+        let files = run.files().0;
+        fs::create_dir(&files).unwrap_or_else(|error| panic!("cannot make {}: {error}", files.display()));
+        run.env("HOME", &home)
+            .env("HOSTNAME", "ipf-dynamic-nodeport-service-watcher-5d9c8f7b6-w8x2p")
+            .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
     }
 
-    /// Another program than the creator.
+    /// Another program.
     pub fn program(mut self, path: impl Into<PathBuf>) -> Self {
-        self.program = Some(path.into());
+        self.program = Program::Other(path.into());
         self
     }
 
@@ -131,31 +136,39 @@ impl Run {
         self
     }
 
-    /// Takes a variable away: `HOSTNAME`, `OUTPUT`, `TERMINATION_MESSAGE_PATH`, `HOME` and `PATH` are there at first.
+    /// Takes a variable away: `HOSTNAME`, `HOME` and `PATH` are there at first, for the creator `OUTPUT` and
+    /// `TERMINATION_MESSAGE_PATH`, for the watcher `LISTEN` and `LOG_FORMAT`.
     pub fn without_env(mut self, name: &str) -> Self {
         self.env.remove(name);
         self
     }
 
+    /// Has the watcher serve on a free port of loopback, for [`Running::get`].
+    pub fn listening(mut self) -> Self {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, ports::free()));
+        self.listen = Some(address);
+        self.env("LISTEN", &address.to_string())
+    }
+
     /// Another URL of the API than the apiserver's own: that of a proxy in front of it.
     pub fn server(mut self, url: &str) -> Self {
-        url.clone_into(&mut self.server);
+        url.clone_into(&mut self.access.server);
         self
     }
 
-    /// Another token than one bound to the pod.
+    /// Another token.
     pub fn token(mut self, token: &str) -> Self {
-        self.token = Some(token.to_owned());
+        self.access.token = Some(token.to_owned());
         self
     }
 
     /// No token at all, as with `automountServiceAccountToken: false`.
     pub fn without_token(mut self) -> Self {
-        self.token = None;
+        self.access.token = None;
         self
     }
 
-    /// How long it may take before the test fails (90 s).
+    /// How long [`Running::wait`] may take before the test fails (90 s).
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
@@ -170,11 +183,7 @@ impl Run {
     /// The path under which the program sees a file of the run's folder.
     #[must_use]
     pub fn path(&self, name: &str) -> String {
-        let folder = match self.surroundings {
-            Surroundings::Kubeconfig => self.files().0,
-            Surroundings::InCluster => PathBuf::from("/tmp"),
-        };
-        folder.join(name).display().to_string()
+        self.surroundings.folder(&self.files().0).join(name).display().to_string()
     }
 
     /// Starts it and waits for its end.
@@ -192,22 +201,14 @@ impl Run {
     #[must_use]
     pub fn spawn(mut self) -> Running {
         let files = self.files();
-        let surroundings = match self.surroundings {
-            Surroundings::Kubeconfig => self.write_kubeconfig(),
-            Surroundings::InCluster => self.write_service_account(),
+        let told = self.surroundings.tell(&self.access, &self.folder, &mut self.env);
+        told.unwrap_or_else(|error| panic!("cannot write the run's files: {error}"));
+        let program = match self.program {
+            Program::Creator => cargo::creator().to_path_buf(),
+            Program::Watcher => cargo::watcher().to_path_buf(),
+            Program::Other(path) => path,
         };
-        surroundings.unwrap_or_else(|error| panic!("cannot write the run's files: {error}"));
-        let program = self.program.unwrap_or_else(|| cargo::creator().to_path_buf());
-        let (program, args) = match self.surroundings {
-            Surroundings::Kubeconfig => (program, self.args),
-            Surroundings::InCluster => {
-                let (folder, program) = (self.folder.display().to_string(), program.display().to_string());
-                let mut args = ["--mount", "sh", "-c", IN_CLUSTER, "sh"].map(str::to_owned).to_vec();
-                args.extend([folder, program]);
-                args.extend(self.args);
-                (PathBuf::from("/usr/bin/unshare"), args)
-            }
-        };
+        let (program, args) = self.surroundings.command(&self.folder, program, self.args);
         let command = Command {
             program,
             args,
@@ -218,7 +219,7 @@ impl Run {
             ends: Ends::First,
         };
         let process = self.keeper.spawn(command).unwrap_or_else(|error| panic!("{error}"));
-        Running { process, deadline: self.deadline, files }
+        Running { process, deadline: self.deadline, files, listen: self.listen }
     }
 
     /// The program's files are apart from the harness's own; as inside a container they are its /tmp.
@@ -231,37 +232,5 @@ impl Run {
         let folder = path.parent().unwrap_or(&self.folder);
         let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, content));
         written.unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
-    }
-
-    fn write_kubeconfig(&mut self) -> io::Result<()> {
-        let token = self.folder.join("token");
-        if let Some(text) = &self.token {
-            fs::write(&token, text)?;
-        }
-        let path = self.folder.join("kubeconfig");
-        let user = match self.token {
-            Some(_) => json!({"tokenFile": token}),
-            None => json!({}),
-        };
-        fs::write(&path, access::kubeconfig(&self.server, &self.authority, &self.namespace, &user))?;
-        self.env.entry("KUBECONFIG".to_owned()).or_insert_with(|| path.display().to_string());
-        Ok(())
-    }
-
-    fn write_service_account(&mut self) -> io::Result<()> {
-        let folder = self.folder.join("serviceaccount");
-        fs::create_dir_all(&folder)?;
-        // Without a token Kubernetes mounts nothing of it.
-        if let Some(token) = &self.token {
-            fs::write(folder.join("token"), token)?;
-            fs::write(folder.join("ca.crt"), &self.authority)?;
-            fs::write(folder.join("namespace"), &self.namespace)?;
-        }
-        let server: http::Uri = self.server.parse().map_err(io::Error::other)?;
-        let host = server.host().unwrap_or_default().to_owned();
-        let port = server.port_u16().unwrap_or(443).to_string();
-        self.env.entry("KUBERNETES_SERVICE_HOST".to_owned()).or_insert(host);
-        self.env.entry("KUBERNETES_SERVICE_PORT".to_owned()).or_insert(port);
-        Ok(())
     }
 }

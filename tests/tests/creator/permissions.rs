@@ -7,8 +7,7 @@ use k8s_openapi::api::core::v1::Service;
 use kube::api::DeleteParams;
 
 use crate::support::{
-    PATIENCE, WithTemplate, assert_nothing_left, assert_says, deny, documented_but, original_tools, service, services,
-    uid,
+    PATIENCE, WithTemplate, assert_nothing_left, assert_says, documented_but, original_tools, service, services, uid,
 };
 
 /// The error names the verb, the resource, the namespace, the service account and the rule to add.
@@ -27,7 +26,7 @@ async fn without_get_configmaps_nothing_is_done() {
     let Some(control_plane) = ControlPlane::shared().await else { return };
     let namespace = control_plane.namespace().await;
     let pod = namespace.pod("app-0").create().await;
-    deny(&namespace, "get", "configmaps").await;
+    namespace.deny("get", "configmaps").await;
     let outcome = Run::creator(&pod).await.run().await.expect_code(4);
     assert_names_the_rule(&outcome, &pod, "get", "configmaps");
     assert_nothing_left(&pod, &outcome, &[]).await;
@@ -38,7 +37,7 @@ async fn without_create_services_there_is_no_service_and_no_file() {
     let Some(control_plane) = ControlPlane::shared().await else { return };
     let namespace = control_plane.namespace().await;
     let pod = namespace.pod("app-0").create().await;
-    deny(&namespace, "create", "services").await;
+    namespace.deny("create", "services").await;
     let outcome = Run::creator(&pod).await.run().await.expect_code(4);
     assert_names_the_rule(&outcome, &pod, "create", "services");
     assert_eq!(outcome.output(), None);
@@ -50,7 +49,7 @@ async fn without_patch_pods_there_is_no_file() {
     let Some(control_plane) = ControlPlane::shared().await else { return };
     let namespace = control_plane.namespace().await;
     let pod = namespace.pod("app-0").create().await;
-    deny(&namespace, "patch", "pods").await;
+    namespace.deny("patch", "pods").await;
     let outcome = Run::creator(&pod).await.run().await.expect_code(4);
     assert_names_the_rule(&outcome, &pod, "patch", "pods");
     assert_eq!(outcome.output(), None);
@@ -61,7 +60,7 @@ async fn without_get_pods_a_bound_token_is_enough() {
     let Some(control_plane) = ControlPlane::shared().await else { return };
     let namespace = control_plane.namespace().await;
     let pod = namespace.pod("app-0").create().await;
-    deny(&namespace, "get", "pods").await;
+    namespace.deny("get", "pods").await;
     Run::creator(&pod).await.run().await.expect_code(0);
 
     let run = Run::creator(&pod).await.token(&namespace.unbound_token().await);
@@ -75,7 +74,7 @@ async fn without_delete_the_original_tools_service_is_an_error_at_once() {
     let namespace = control_plane.namespace().await;
     let pod = namespace.pod("app-0").create().await;
     let existing = original_tools(&namespace).await;
-    deny(&namespace, "delete", "services").await;
+    namespace.deny("delete", "services").await;
     let outcome = Run::creator(&pod).await.run().await.expect_code(4);
     assert_must_be_replaced(&outcome, &pod, "the original tool made it");
     assert_eq!(service(&namespace, "app-0").await, existing);
@@ -88,7 +87,7 @@ async fn without_delete_this_pods_outdated_service_is_an_error_at_once() {
     let pod = namespace.pod("app-0").create().await;
     Run::creator(&pod).await.run().await.expect_code(0);
     let existing = service(&namespace, "app-0").await;
-    deny(&namespace, "delete", "services").await;
+    namespace.deny("delete", "services").await;
     let run = Run::creator(&pod).await.template(&documented_but("targetPort: 8558", "targetPort: 8559"));
     let outcome = run.run().await.expect_code(4);
     assert_must_be_replaced(&outcome, &pod, "port akka-management differs");
@@ -113,7 +112,7 @@ async fn without_delete_an_earlier_pods_service_is_waited_for() {
     let existing = service(&namespace, "app-0").await;
     earlier.delete().await;
     let pod = namespace.pod("app-0").create().await;
-    deny(&namespace, "delete", "services").await;
+    namespace.deny("delete", "services").await;
 
     let outcome = Run::creator(&pod).await.args(["--timeout", "2s"]).run().await.expect_code(7);
     assert_says(&outcome.termination_message(), &["an earlier pod of this name", "the watcher will delete it"]);
@@ -136,7 +135,7 @@ async fn without_delete_an_earlier_pods_service_is_waited_for() {
 async fn without_delete_the_garbage_collector_makes_room() {
     let Some(control_plane) = ControlPlane::start(Options::default()).await else { return };
     let namespace = control_plane.namespace().await;
-    deny(&namespace, "delete", "services").await;
+    namespace.deny("delete", "services").await;
     control_plane.stop(Component::ControllerManager, Signal::Kill).await;
     let earlier = namespace.pod("app-0").create().await;
     Run::creator(&earlier).await.run().await.expect_code(0);

@@ -2,11 +2,8 @@
 
 use std::{fs, time::Duration};
 
-use cluster_tests::harness::{Namespace, Outcome, Pod, Run, eventually, manifests};
-use k8s_openapi::api::{
-    core::v1::{ConfigMap, Pod as PodObject, Service},
-    rbac::v1::Role,
-};
+use cluster_tests::harness::{Namespace, Outcome, Pod, Run, manifests};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod as PodObject, Service};
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
@@ -53,22 +50,6 @@ impl WithTemplate for Run {
 pub(crate) async fn set_template(namespace: &Namespace<'_>, text: &str) {
     let patch = Patch::Merge(json!({"data": {"default.yaml": text}}));
     namespace.api::<ConfigMap>().patch(CREATOR, &PatchParams::default(), &patch).await.unwrap();
-}
-
-/// Takes a verb on a resource out of the documented Role, and waits until that has effect.
-pub(crate) async fn deny(namespace: &Namespace<'_>, verb: &str, resource: &str) {
-    let roles = namespace.api::<Role>();
-    let mut role = roles.get("ipf-dynamic-nodeport-service").await.unwrap();
-    let rules = role.rules.as_mut().unwrap();
-    for rule in rules.iter_mut().filter(|rule| rule.resources.iter().flatten().any(|named| named == resource)) {
-        rule.verbs.retain(|named| named != verb);
-    }
-    rules.retain(|rule| !rule.verbs.is_empty());
-    roles.replace("ipf-dynamic-nodeport-service", &PostParams::default(), &role).await.unwrap();
-    eventually(PATIENCE, &format!("{verb} {resource} is denied"), async || {
-        if namespace.allows(verb, resource).await { Err("it is allowed") } else { Ok(()) }
-    })
-    .await;
 }
 
 /// A Service that is there before the creator comes.
@@ -121,8 +102,7 @@ pub(crate) async fn current(pod: &Pod<'_>) -> PodObject {
 
 /// What the creator asked in this namespace, as `verb resource`, in the order of arrival.
 pub(crate) async fn requests(namespace: &Namespace<'_>) -> Vec<String> {
-    let user = namespace.user();
-    let events = namespace.control_plane().audit(|event| event.user == user).await;
+    let events = namespace.requests().await;
     events.iter().map(|event| format!("{} {}", event.verb, event.resource)).collect()
 }
 

@@ -10,7 +10,7 @@ use cluster_tests::{
 use crate::{
     DEADLINE,
     check::{converged, failed, in_time, only_service, ports, services},
-    wire::{Ask, proxy, through},
+    wire::{Ask, through},
 };
 
 /// Room for two pods of two ports each.
@@ -29,7 +29,7 @@ async fn a_full_range_is_waited_for_and_never_shared() {
 
     // There is no port: the run says so, at its timeout.
     let third = namespace.pod("app-2").create().await;
-    let watched = proxy(&control_plane);
+    let watched = control_plane.proxy();
     let outcome = through(&watched, &third).await.args(["--timeout", "4s"]).run().await;
     let service = format!("Service {}/app-2", namespace.name());
     failed(&outcome, 6, &[&service, "no node port is to be had", "range is full", "--service-node-port-range"]);

@@ -9,7 +9,7 @@ use crate::{
     DEADLINE,
     check::{converged, nothing_written, only_service, services},
     steps::Found,
-    wire::{Ask, nth, proxy, through},
+    wire::{Ask, nth, through},
 };
 
 /// Where the killed creator's request is, and what becomes of it.
@@ -42,7 +42,7 @@ async fn killed_at_every_step(found: Found) {
     for (number, &(ask, earlier)) in found.steps().iter().enumerate() {
         for place in Where::ALL {
             let pod = found.pod(&namespace, &format!("step-{number}-{place:?}").to_lowercase()).await;
-            let proxy = proxy(control_plane);
+            let proxy = control_plane.proxy();
             let (gate, arrivals): (_, Arrivals) = gate(Verdict::Cut);
             proxy.set_rule(nth(ask, earlier, place.action(gate)));
 
@@ -93,7 +93,7 @@ async fn a_service_created_for_a_pod_that_is_gone_goes_too() {
     let Some(control_plane) = ControlPlane::shared().await else { return };
     let namespace = control_plane.namespace().await;
     let pod = namespace.pod("app-0").create().await;
-    let proxy = proxy(control_plane);
+    let proxy = control_plane.proxy();
     let (gate, arrivals) = gate(Verdict::Cut);
     proxy.set_rule(nth(Ask::CreateService, 0, Action::HoldBefore(gate)));
     let running = through(&proxy, &pod).await.spawn();

@@ -6,7 +6,7 @@ use cluster_tests::{harness::ControlPlane, proxy::Action};
 
 use crate::{
     check::{converged, failed, in_time},
-    wire::{Ask, first, proxy, through},
+    wire::{Ask, first, through},
 };
 
 /// A lost connection is opened again at once, not after a timeout.
@@ -20,7 +20,7 @@ async fn whatever_is_lost_once_the_run_ends_with_one_service_and_its_ports() {
         for action in [Action::CutBefore, Action::CutAfter, Action::Truncate] {
             let case = format!("{ask:?} {action:?}");
             let pod = namespace.pod(&case.to_lowercase().replace(' ', "-")).create().await;
-            let proxy = proxy(control_plane);
+            let proxy = control_plane.proxy();
             proxy.set_rule(first(ask, action));
 
             let outcome = through(&proxy, &pod).await.run().await;
@@ -38,7 +38,7 @@ async fn a_service_whose_creation_was_not_answered_is_found_and_not_created_agai
     let namespace = control_plane.namespace().await;
     for (name, action) in [("cut", Action::CutAfter), ("truncated", Action::Truncate)] {
         let pod = namespace.pod(name).create().await;
-        let proxy = proxy(control_plane);
+        let proxy = control_plane.proxy();
         proxy.set_rule(first(Ask::CreateService, action));
 
         let outcome = through(&proxy, &pod).await.run().await;
@@ -54,7 +54,7 @@ async fn a_connection_that_is_lost_again_and_again_is_not_opened_without_pause()
     let Some(control_plane) = ControlPlane::shared().await else { return };
     let namespace = control_plane.namespace().await;
     let pod = namespace.pod("app-0").create().await;
-    let proxy = proxy(control_plane);
+    let proxy = control_plane.proxy();
     proxy.set_rule(|seen| if Ask::LabelPod.is(seen) { Action::CutBefore } else { Action::Pass });
 
     let outcome = through(&proxy, &pod).await.args(["--timeout", "5s"]).run().await;

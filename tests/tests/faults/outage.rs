@@ -10,7 +10,7 @@ use cluster_tests::{
 use crate::{
     DEADLINE,
     check::{converged, failed, in_time},
-    wire::{Ask, first, proxy, through},
+    wire::{Ask, first, through},
 };
 
 async fn tries_again(running: &Running) {
@@ -34,7 +34,7 @@ async fn stopped(pid: u32) {
 async fn an_outage_in_the_middle_of_a_run_is_survived() {
     let Some(control_plane) = ControlPlane::start(Options::default()).await else { return };
     let namespace = control_plane.namespace().await;
-    let proxy = proxy(&control_plane);
+    let proxy = control_plane.proxy();
 
     // The apiserver is killed before the creation, or with its answer.
     for (name, side) in [("before", Action::HoldBefore as fn(Gate) -> Action), ("after", Action::HoldAfter)] {

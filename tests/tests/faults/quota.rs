@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::{
     DEADLINE,
     check::{converged, failed, in_time, services},
-    wire::{Ask, proxy, through},
+    wire::{Ask, through},
 };
 
 const QUOTA: &str = "ports";
@@ -100,7 +100,7 @@ async fn waiting_for_a_name_does_not_use_up_the_quota() {
     api.delete("app-0", &DeleteParams::default()).await.unwrap();
     earlier.delete().await;
     let pod = namespace.pod("app-0").create().await;
-    let proxy = proxy(control_plane);
+    let proxy = control_plane.proxy();
 
     let outcome = through(&proxy, &pod).await.args(["--timeout", "5s"]).run().await;
 

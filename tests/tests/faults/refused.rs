@@ -10,7 +10,7 @@ use http::{HeaderValue, StatusCode, header::CONTENT_TYPE};
 
 use crate::{
     check::{converged, failed, in_time, services},
-    wire::{Ask, first, proxy, through, times},
+    wire::{Ask, first, through, times},
 };
 
 /// What a load balancer in front of a dead API says.
@@ -36,7 +36,7 @@ async fn failures_that_pass_delay_the_run_and_no_more() {
         ("unauthorized", unauthorized()),
     ] {
         let pod = namespace.pod(name).create().await;
-        let proxy = proxy(control_plane);
+        let proxy = control_plane.proxy();
         proxy.set_rule(times(4, move || Action::Answer(answer.clone())));
 
         let outcome = through(&proxy, &pod).await.run().await;
@@ -53,7 +53,7 @@ async fn a_creation_that_fails_for_a_while_is_tried_again() {
     let namespace = control_plane.namespace().await;
     for status in [StatusCode::INTERNAL_SERVER_ERROR, StatusCode::SERVICE_UNAVAILABLE, StatusCode::UNAUTHORIZED] {
         let pod = namespace.pod(&format!("status-{}", status.as_u16())).create().await;
-        let proxy = proxy(control_plane);
+        let proxy = control_plane.proxy();
         proxy.set_rule(first(Ask::CreateService, Action::Answer(gateway(status))));
 
         let outcome = through(&proxy, &pod).await.run().await;
@@ -69,7 +69,7 @@ async fn nothing_is_asked_before_the_time_that_a_429_names() {
     let namespace = control_plane.namespace().await;
     for ask in Ask::FRESH {
         let pod = namespace.pod(&format!("{ask:?}").to_lowercase()).create().await;
-        let proxy = proxy(control_plane);
+        let proxy = control_plane.proxy();
         proxy.set_rule(first(ask, Action::Answer(Answer::too_many_requests(2))));
 
         let outcome = through(&proxy, &pod).await.run().await;
@@ -87,7 +87,7 @@ async fn an_api_that_says_to_come_back_at_once_is_not_flooded() {
     let Some(control_plane) = ControlPlane::shared().await else { return };
     let namespace = control_plane.namespace().await;
     let pod = namespace.pod("app-0").create().await;
-    let proxy = proxy(control_plane);
+    let proxy = control_plane.proxy();
     proxy.set_rule(|_| Action::Answer(Answer::too_many_requests(0)));
 
     let outcome = through(&proxy, &pod).await.args(["--timeout", "3s"]).run().await;
@@ -111,7 +111,7 @@ async fn failures_that_stay_end_the_run_at_its_timeout() {
         ("unavailable", gateway(StatusCode::SERVICE_UNAVAILABLE), ["503 Service Unavailable", "cannot get ConfigMap"]),
     ] {
         let pod = namespace.pod(name).create().await;
-        let proxy = proxy(control_plane);
+        let proxy = control_plane.proxy();
         proxy.set_rule(move |_| Action::Answer(answer.clone()));
 
         let outcome = through(&proxy, &pod).await.args(["--timeout", "4s"]).run().await;
@@ -129,7 +129,7 @@ async fn a_creation_that_fails_for_good_is_named_with_its_reason() {
     let Some(control_plane) = ControlPlane::shared().await else { return };
     let namespace = control_plane.namespace().await;
     let pod = namespace.pod("app-0").create().await;
-    let proxy = proxy(control_plane);
+    let proxy = control_plane.proxy();
     proxy.set_rule(|seen| match Ask::CreateService.is(seen) {
         true => Action::Answer(Answer::failure(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", "disk is full")),
         false => Action::Pass,

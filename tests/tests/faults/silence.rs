@@ -10,7 +10,7 @@ use cluster_tests::{
 use crate::{
     DEADLINE,
     check::{converged, failed, in_time, services},
-    wire::{Ask, first, proxy, through},
+    wire::{Ask, first, through},
 };
 
 #[tokio::test]
@@ -18,7 +18,7 @@ async fn a_slow_api_only_takes_longer() {
     let Some(control_plane) = ControlPlane::shared().await else { return };
     let namespace = control_plane.namespace().await;
     let pod = namespace.pod("app-0").create().await;
-    let proxy = proxy(control_plane);
+    let proxy = control_plane.proxy();
     proxy.set_rule(|_| Action::Delay(Duration::from_millis(1500)));
 
     let outcome = through(&proxy, &pod).await.run().await;
@@ -40,7 +40,7 @@ async fn an_api_that_is_slower_than_the_timeout_ends_the_run_then() {
         // Last, since its request is carried out once the run is over.
         (Ask::CreateService, "create Service"),
     ] {
-        let proxy = proxy(control_plane);
+        let proxy = control_plane.proxy();
         proxy.set_rule(first(ask, Action::Delay(Duration::from_secs(6))));
 
         let outcome = through(&proxy, &pod).await.args(["--timeout", "2s"]).run().await;
@@ -57,7 +57,7 @@ async fn an_answer_that_never_comes_is_asked_for_again() {
     let namespace = control_plane.namespace().await;
     let stalled = async |name: &str, ask, action| {
         let pod = namespace.pod(name).create().await;
-        let proxy = proxy(control_plane);
+        let proxy = control_plane.proxy();
         proxy.set_rule(first(ask, action));
         let outcome = through(&proxy, &pod).await.args(["--timeout", "30s"]).run().await;
         converged(&pod, &outcome).await;
@@ -78,7 +78,7 @@ async fn a_stalled_api_ends_the_run_at_its_timeout() {
     let Some(control_plane) = ControlPlane::shared().await else { return };
     let namespace = control_plane.namespace().await;
     let pod = namespace.pod("app-0").create().await;
-    let proxy = proxy(control_plane);
+    let proxy = control_plane.proxy();
     proxy.set_rule(|_| Action::StallBefore);
 
     let outcome = through(&proxy, &pod).await.args(["--timeout", "2s"]).run().await;
@@ -103,7 +103,7 @@ async fn a_connection_that_died_silently_is_replaced() {
     let namespace = control_plane.namespace().await;
     let frozen = async |name: &str, ask| {
         let pod = namespace.pod(name).create().await;
-        let proxy = proxy(control_plane);
+        let proxy = control_plane.proxy();
         let (gate, arrivals) = gate(Verdict::Pass);
         proxy.set_rule(first(ask, Action::HoldAfter(gate)));
         let running = through(&proxy, &pod).await.args(["--timeout", "30s"]).spawn();

@@ -12,7 +12,7 @@ use kube::Api;
 use crate::{
     DEADLINE,
     check::{converged, failed, in_time, services},
-    wire::{Ask, first, proxy, through},
+    wire::{Ask, first, through},
 };
 
 #[tokio::test]
@@ -50,7 +50,7 @@ async fn a_creator_that_outlives_its_pod_leaves_the_next_pod_alone() {
     for slow in [Ask::CreateService, Ask::LabelPod] {
         let earlier = namespace.pod("app-0").create().await;
         let uid = earlier.uid().to_owned();
-        let proxy = proxy(control_plane);
+        let proxy = control_plane.proxy();
         proxy.set_rule(first(slow, Action::Delay(Duration::from_secs(3))));
         let stranded = through(&proxy, &earlier).await.token(&namespace.unbound_token().await);
         let stranded = stranded.env("POD", "app-0").env("POD_UID", &uid).env("NODE_NAME", "node-1");

@@ -15,7 +15,7 @@ use crate::{
     DEADLINE,
     check::{converged, nothing_written},
     steps::Found,
-    wire::{Ask, first, nth, proxy, through},
+    wire::{Ask, first, nth, through},
 };
 
 /// How long it may take.
@@ -36,7 +36,7 @@ async fn terminated_at_every_step(found: Found) {
     for (number, &(ask, earlier)) in found.steps().iter().enumerate() {
         for (side, action) in [("before", Action::HoldBefore as fn(Gate) -> Action), ("after", Action::HoldAfter)] {
             let pod = found.pod(&namespace, &format!("step-{number}-{side}")).await;
-            let proxy = proxy(control_plane);
+            let proxy = control_plane.proxy();
             let (gate, arrivals) = gate(Verdict::Pass);
             proxy.set_rule(nth(ask, earlier, action(gate)));
 
@@ -66,7 +66,7 @@ async fn sigterm_ends_it_while_no_connection_comes_about() {
     let Some(control_plane) = ControlPlane::shared().await else { return };
     let namespace = control_plane.namespace().await;
     let pod = namespace.pod("app-0").create().await;
-    let proxy = proxy(control_plane);
+    let proxy = control_plane.proxy();
 
     // In the pause between two tries, …
     proxy.set_new_connections(NewConnections::Refuse).unwrap();
@@ -106,7 +106,7 @@ async fn sigterm_ends_it_as_the_first_process_of_its_container() {
     }
     let namespace = control_plane.namespace().await;
     let pod = namespace.pod("app-0").create().await;
-    let proxy = proxy(control_plane);
+    let proxy = control_plane.proxy();
     let (gate, arrivals) = gate(Verdict::Pass);
     proxy.set_rule(first(Ask::CreateService, Action::HoldBefore(gate)));
     let creator = cargo::creator().display().to_string();

@@ -10,7 +10,7 @@ use cluster_tests::{
 use crate::{
     DEADLINE,
     check::{converged, failed, in_time, services},
-    wire::{proxy, through},
+    wire::through,
 };
 
 /// Waits until the run has tried this often.
@@ -28,7 +28,7 @@ async fn an_api_that_comes_up_late_is_waited_for() {
     let namespace = control_plane.namespace().await;
     for (name, mode) in [("refused", NewConnections::Refuse), ("handshake", NewConnections::CutHandshake)] {
         let pod = namespace.pod(name).create().await;
-        let proxy = proxy(control_plane);
+        let proxy = control_plane.proxy();
         proxy.set_new_connections(mode).unwrap();
 
         let running = through(&proxy, &pod).await.spawn();
@@ -53,7 +53,7 @@ async fn an_api_that_never_comes_up_ends_the_run_at_its_timeout() {
         ("black-hole", NewConnections::BlackHole, "nothing came before the timeout"),
     ] {
         let pod = namespace.pod(name).create().await;
-        let proxy = proxy(control_plane);
+        let proxy = control_plane.proxy();
         proxy.set_new_connections(mode).unwrap();
 
         let outcome = through(&proxy, &pod).await.args(["--timeout", "3s"]).run().await;
@@ -70,7 +70,7 @@ async fn packets_that_vanish_for_a_while_are_survived_by_a_new_connection() {
     let Some(control_plane) = ControlPlane::shared().await else { return };
     let namespace = control_plane.namespace().await;
     let pod = namespace.pod("app-0").create().await;
-    let proxy = proxy(control_plane);
+    let proxy = control_plane.proxy();
     proxy.set_new_connections(NewConnections::BlackHole).unwrap();
 
     let running = through(&proxy, &pod).await.args(["--timeout", "30s"]).spawn();

@@ -1,8 +1,8 @@
-//! The fault proxy between a creator and the apiserver, and the requests of a run by what they ask for.
+//! A creator behind the fault proxy, and the requests of a run by what they ask for.
 
 use cluster_tests::{
-    harness::{ControlPlane, Pod, Run},
-    proxy::{Action, Identity, Proxy, Seen},
+    harness::{Pod, Run},
+    proxy::{Action, Proxy, Seen},
 };
 use http::Method;
 
@@ -37,19 +37,6 @@ impl Ask {
     pub(crate) fn count(self, proxy: &Proxy) -> usize {
         proxy.requests().iter().filter(|request| self.is(&request.seen)).count()
     }
-}
-
-/// A proxy in front of the apiserver that nobody can tell from it.
-pub(crate) fn proxy(control_plane: &ControlPlane) -> Proxy {
-    let certificates = control_plane.certificates();
-    let server = certificates.server();
-    let identity = Identity {
-        ca_pem: certificates.authority().to_owned(),
-        certificate_pem: server.certificate.clone(),
-        key_pem: server.key.clone(),
-    };
-    let upstream = ([127, 0, 0, 1], control_plane.port()).into();
-    Proxy::start(upstream, certificates.authority(), &identity).unwrap()
 }
 
 /// A creator for this pod that reaches the apiserver through the proxy.

@@ -1,0 +1,111 @@
+//! What a program finds around it: how it learns where the API is and who it is.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde_json::json;
+
+use super::access;
+
+/// Gives a program the files a pod's container has, where only it sees them, and becomes that program.
+/// $1: the run's folder; $2: the program; then its arguments. /run is where /var/run leads on every current system.
+const IN_CLUSTER: &str = r#"
+set -eu
+folder=$1 program=$2
+shift 2
+run=$(readlink -f /var/run)
+mount -t tmpfs tmpfs "$run"
+mkdir -p "$run/secrets/kubernetes.io"
+cp -r "$folder/serviceaccount" "$run/secrets/kubernetes.io/serviceaccount"
+cp "$program" "$run/"
+mount --bind "$folder/tmp" /tmp
+cd /
+unset PWD OLDPWD
+exec "$run/${program##*/}" "$@"
+"#;
+
+/// Which surroundings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Surroundings {
+    /// KUBECONFIG, as on a developer's machine.
+    Kubeconfig,
+    /// The service account's folder and the variables of a pod.
+    InCluster,
+}
+
+/// The way to the API.
+pub(super) struct Access {
+    pub(super) server: String,
+    pub(super) authority: String,
+    pub(super) namespace: String,
+    /// None as with `automountServiceAccountToken: false`.
+    pub(super) token: Option<String>,
+}
+
+impl Surroundings {
+    /// Where the program sees the files of its run, which the test sees in `files`.
+    pub(super) fn folder(self, files: &Path) -> PathBuf {
+        match self {
+            Self::Kubeconfig => files.to_path_buf(),
+            Self::InCluster => PathBuf::from("/tmp"),
+        }
+    }
+
+    /// Writes into the run's folder, and adds to the environment, what tells a program the way to the API.
+    pub(super) fn tell(self, access: &Access, folder: &Path, env: &mut BTreeMap<String, String>) -> io::Result<()> {
+        match self {
+            Self::Kubeconfig => access.write_kubeconfig(folder, env),
+            Self::InCluster => access.write_service_account(folder, env),
+        }
+    }
+
+    /// The command that starts the program in them.
+    pub(super) fn command(self, folder: &Path, program: PathBuf, args: Vec<String>) -> (PathBuf, Vec<String>) {
+        match self {
+            Self::Kubeconfig => (program, args),
+            Self::InCluster => {
+                let mut all = ["--mount", "sh", "-c", IN_CLUSTER, "sh"].map(str::to_owned).to_vec();
+                all.extend([folder.display().to_string(), program.display().to_string()]);
+                all.extend(args);
+                (PathBuf::from("/usr/bin/unshare"), all)
+            }
+        }
+    }
+}
+
+impl Access {
+    fn write_kubeconfig(&self, folder: &Path, env: &mut BTreeMap<String, String>) -> io::Result<()> {
+        let token = folder.join("token");
+        if let Some(text) = &self.token {
+            fs::write(&token, text)?;
+        }
+        let path = folder.join("kubeconfig");
+        let user = match self.token {
+            Some(_) => json!({"tokenFile": token}),
+            None => json!({}),
+        };
+        fs::write(&path, access::kubeconfig(&self.server, &self.authority, &self.namespace, &user))?;
+        env.entry("KUBECONFIG".to_owned()).or_insert_with(|| path.display().to_string());
+        Ok(())
+    }
+
+    fn write_service_account(&self, folder: &Path, env: &mut BTreeMap<String, String>) -> io::Result<()> {
+        let folder = folder.join("serviceaccount");
+        fs::create_dir_all(&folder)?;
+        // Without a token Kubernetes mounts nothing of it.
+        if let Some(token) = &self.token {
+            fs::write(folder.join("token"), token)?;
+            fs::write(folder.join("ca.crt"), &self.authority)?;
+            fs::write(folder.join("namespace"), &self.namespace)?;
+        }
+        let server: http::Uri = self.server.parse().map_err(io::Error::other)?;
+        let host = server.host().unwrap_or_default().to_owned();
+        let port = server.port_u16().unwrap_or(443).to_string();
+        env.entry("KUBERNETES_SERVICE_HOST".to_owned()).or_insert(host);
+        env.entry("KUBERNETES_SERVICE_PORT".to_owned()).or_insert(port);
+        Ok(())
+    }
+}
