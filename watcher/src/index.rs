@@ -82,7 +82,7 @@ struct Pod {
 struct Held {
     name: Arc<str>,
     uid: Uid,
-    made: Made,
+    made_for: MadeFor,
     /// The list it was last in; none while the watch says that it is gone. It may only have lost its label, and so it is
     /// remembered until its pod goes.
     listing: Option<u32>,
@@ -90,13 +90,13 @@ struct Held {
 
 /// For which of the pods of a name a Service was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Made {
+enum MadeFor {
     /// For this one.
-    ForPod(Uid),
+    Pod(Uid),
     /// For whichever: the original tool's.
-    ForName,
+    Name,
     /// For none of them.
-    ForNobody,
+    Nobody,
 }
 
 /// Tells what the present list has named from what only an earlier one had.
@@ -182,10 +182,10 @@ impl Index {
             }
             for held in &slot.services {
                 // A late word of an earlier pod is no word about the one that lives.
-                let is_concerned = match held.made {
-                    Made::ForPod(pod) => pod == uid,
-                    Made::ForName => slot.pod.is_none(),
-                    Made::ForNobody => false,
+                let is_concerned = match held.made_for {
+                    MadeFor::Pod(pod) => pod == uid,
+                    MadeFor::Name => slot.pod.is_none(),
+                    MadeFor::Nobody => false,
                 };
                 if is_concerned {
                     findings.suspects.extend(held.suspect(key));
@@ -193,7 +193,7 @@ impl Index {
             }
             let Slot { pod, services } = slot;
             services.retain(|held| {
-                let is_kept = held.listing.is_some() || pod.as_ref().is_some_and(|pod| held.made.serves(pod.uid));
+                let is_kept = held.listing.is_some() || pod.as_ref().is_some_and(|pod| held.made_for.serves(pod.uid));
                 if !is_kept {
                     forgotten.push(key.sibling(&held.name));
                 }
@@ -207,21 +207,22 @@ impl Index {
 
     fn service(&mut self, seen: ServiceSeen, findings: &mut Findings) {
         let service = self.shared(seen.key);
-        let (pod, made) = match seen.lead {
-            Lead::Pod { name, uid } if *name == *service.name => (service.clone(), Made::ForPod(uid)),
-            Lead::Pod { name, uid } => (self.shared(service.sibling(&name.into())), Made::ForPod(uid)),
-            Lead::ByName => (service.clone(), Made::ForName),
-            Lead::Nobody(_) => (service.clone(), Made::ForNobody),
+        let (pod, made_for) = match seen.lead {
+            Lead::Pod { name, uid } if *name == *service.name => (service.clone(), MadeFor::Pod(uid)),
+            Lead::Pod { name, uid } => (self.shared(service.sibling(&name.into())), MadeFor::Pod(uid)),
+            Lead::ByName => (service.clone(), MadeFor::Name),
+            Lead::Nobody(_) => (service.clone(), MadeFor::Nobody),
         };
         if self.pods_of.get(&service).is_some_and(|before| *before != pod.name) {
             self.forget(&service);
         }
         let listing = Some(self.services.number);
-        let held = Held { name: Arc::clone(&service.name), uid: seen.uid, made, listing };
+        let held = Held { name: Arc::clone(&service.name), uid: seen.uid, made_for, listing };
         self.change(&pod, |slot| {
             let before = slot.services.iter_mut().find(|before| before.name == held.name);
-            let is_known = before.as_ref().is_some_and(|before| before.uid == held.uid && before.made == held.made);
-            if !is_known && !slot.pod.as_ref().is_some_and(|pod| held.made.serves(pod.uid)) {
+            let is_known =
+                before.as_ref().is_some_and(|before| before.uid == held.uid && before.made_for == held.made_for);
+            if !is_known && !slot.pod.as_ref().is_some_and(|pod| held.made_for.serves(pod.uid)) {
                 findings.suspects.extend(held.suspect(&pod));
             }
             match slot.services.iter_mut().find(|before| before.name == held.name) {
@@ -243,7 +244,7 @@ impl Index {
             if uid.is_some_and(|uid| uid != held.uid) {
                 return;
             }
-            if slot.pod.as_ref().is_some_and(|pod| held.made == Made::ForPod(pod.uid)) {
+            if slot.pod.as_ref().is_some_and(|pod| held.made_for == MadeFor::Pod(pod.uid)) {
                 slot.services[at].listing = None;
             } else {
                 slot.services.swap_remove(at);
@@ -322,7 +323,7 @@ impl Index {
 
 impl Slot {
     fn is_served_by(&self, held: &Held) -> bool {
-        self.pod.as_ref().is_some_and(|pod| held.made.serves(pod.uid))
+        self.pod.as_ref().is_some_and(|pod| held.made_for.serves(pod.uid))
     }
 
     fn tally(&self) -> Tally {
@@ -333,12 +334,12 @@ impl Slot {
     }
 }
 
-impl Made {
+impl MadeFor {
     fn serves(self, pod: Uid) -> bool {
         match self {
-            Self::ForPod(uid) => uid == pod,
-            Self::ForName => true,
-            Self::ForNobody => false,
+            Self::Pod(uid) => uid == pod,
+            Self::Name => true,
+            Self::Nobody => false,
         }
     }
 }
@@ -346,10 +347,10 @@ impl Made {
 impl Held {
     /// The suspicion against it, if it can be an orphan at all.
     fn suspect(&self, pod: &Key) -> Option<Suspect> {
-        let known = match self.made {
-            Made::ForPod(uid) => Some(Known { service: self.uid, pod: uid }),
-            Made::ForName => None,
-            Made::ForNobody => return None,
+        let known = match self.made_for {
+            MadeFor::Pod(uid) => Some(Known { service: self.uid, pod: uid }),
+            MadeFor::Name => None,
+            MadeFor::Nobody => return None,
         };
         Some(Suspect { service: pod.sibling(&self.name), pod: Arc::clone(&pod.name), known })
     }
