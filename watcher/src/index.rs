@@ -388,15 +388,15 @@ mod tests {
     }
 
     fn relist(index: &mut Index, watched: Watched, objects: impl Iterator<Item = Change>) -> Vec<String> {
-        let mut found = suspects(index.note(Change::Listing(watched)));
+        let mut found = suspects(&index.note(Change::Listing(watched)));
         for object in objects {
-            found.extend(suspects(index.note(object)));
+            found.extend(suspects(&index.note(object)));
         }
-        found.extend(suspects(index.note(Change::Listed(watched))));
+        found.extend(suspects(&index.note(Change::Listed(watched))));
         found
     }
 
-    fn suspects(findings: Findings) -> Vec<String> {
+    fn suspects(findings: &Findings) -> Vec<String> {
         let mut names: Vec<_> = findings.suspects.iter().map(|suspect| suspect.service.name.to_string()).collect();
         names.sort();
         names
@@ -406,12 +406,12 @@ mod tests {
     fn nothing_is_suspect_before_both_lists_are_complete() {
         let mut index = Index::default();
         let orphan = service("app-0", 1, made_for("app-0", "u1"));
-        assert!(suspects(index.note(Change::Listing(Watched::Services))).is_empty());
-        assert!(suspects(index.note(Change::Service(orphan))).is_empty());
-        assert!(suspects(index.note(Change::Listed(Watched::Services))).is_empty());
-        assert!(suspects(index.note(Change::PodGone(pod("app-0", "u1")))).is_empty());
+        assert!(suspects(&index.note(Change::Listing(Watched::Services))).is_empty());
+        assert!(suspects(&index.note(Change::Service(orphan))).is_empty());
+        assert!(suspects(&index.note(Change::Listed(Watched::Services))).is_empty());
+        assert!(suspects(&index.note(Change::PodGone(pod("app-0", "u1")))).is_empty());
         assert!(!index.is_complete());
-        assert!(suspects(index.note(Change::Listed(Watched::Pods))).is_empty(), "the first scan finds it");
+        assert!(suspects(&index.note(Change::Listed(Watched::Pods))).is_empty(), "the first scan finds it");
     }
 
     #[test]
@@ -425,25 +425,25 @@ mod tests {
                 service("left-alone", 1, Lead::Nobody(None)),
             ],
         );
-        assert_eq!(suspects(index.note(Change::PodGone(pod("app-0", "u1")))), ["app-0", "fixed-name"]);
+        assert_eq!(suspects(&index.note(Change::PodGone(pod("app-0", "u1")))), ["app-0", "fixed-name"]);
         assert_eq!(index.tally(), Tally { services: 4, pods_without_service: 0 });
     }
 
     #[test]
     fn a_late_word_of_an_earlier_pod_concerns_only_its_own_services() {
         let mut index = index(&[pod("app-0", "u2")], &[service("app-0", 1, made_for("app-0", "u2"))]);
-        assert!(suspects(index.note(Change::PodGone(pod("app-0", "u1")))).is_empty());
+        assert!(suspects(&index.note(Change::PodGone(pod("app-0", "u1")))).is_empty());
         index.note(Change::Service(service("old", 1, made_for("app-0", "u1"))));
-        assert_eq!(suspects(index.note(Change::PodGone(pod("app-0", "u1")))), ["old"]);
+        assert_eq!(suspects(&index.note(Change::PodGone(pod("app-0", "u1")))), ["old"]);
     }
 
     #[test]
     fn a_pod_of_the_same_name_makes_the_services_of_the_earlier_one_suspect_once() {
         let mut index = index(&[pod("app-0", "u1")], &[service("app-0", 1, made_for("app-0", "u1"))]);
-        assert_eq!(suspects(index.note(Change::Pod(pod("app-0", "u2")))), ["app-0"]);
-        assert!(suspects(index.note(Change::Pod(pod("app-0", "u2")))).is_empty(), "an update says nothing new");
+        assert_eq!(suspects(&index.note(Change::Pod(pod("app-0", "u2")))), ["app-0"]);
+        assert!(suspects(&index.note(Change::Pod(pod("app-0", "u2")))).is_empty(), "an update says nothing new");
         let new = service("app-0", 2, made_for("app-0", "u2"));
-        assert!(suspects(index.note(Change::Service(new))).is_empty());
+        assert!(suspects(&index.note(Change::Service(new))).is_empty());
         assert_eq!(index.tally(), Tally { services: 1, pods_without_service: 0 });
     }
 
@@ -451,10 +451,10 @@ mod tests {
     fn a_service_that_comes_after_its_pod_has_gone_is_suspect_once() {
         let mut index = index(&[], &[]);
         let late = service("app-0", 1, made_for("app-0", "u1"));
-        assert_eq!(suspects(index.note(Change::Service(late.clone()))), ["app-0"]);
-        assert!(suspects(index.note(Change::Service(late))).is_empty(), "an update says nothing new");
+        assert_eq!(suspects(&index.note(Change::Service(late.clone()))), ["app-0"]);
+        assert!(suspects(&index.note(Change::Service(late))).is_empty(), "an update says nothing new");
         let edited = service("app-0", 1, made_for("app-0", "u9"));
-        assert_eq!(suspects(index.note(Change::Service(edited))), ["app-0"]);
+        assert_eq!(suspects(&index.note(Change::Service(edited))), ["app-0"]);
     }
 
     #[test]
@@ -503,10 +503,10 @@ mod tests {
     #[test]
     fn a_service_may_come_to_serve_another_pod() {
         let mut index = index(&[pod("app-0", "u1"), pod("app-1", "u2")], &[service("web", 1, made_for("app-0", "u1"))]);
-        assert!(suspects(index.note(Change::Service(service("web", 1, made_for("app-1", "u2"))))).is_empty());
-        assert!(suspects(index.note(Change::PodGone(pod("app-0", "u1")))).is_empty());
+        assert!(suspects(&index.note(Change::Service(service("web", 1, made_for("app-1", "u2"))))).is_empty());
+        assert!(suspects(&index.note(Change::PodGone(pod("app-0", "u1")))).is_empty());
         assert_eq!(index.tally(), Tally { services: 1, pods_without_service: 0 });
-        assert_eq!(suspects(index.note(Change::PodGone(pod("app-1", "u2")))), ["web"]);
+        assert_eq!(suspects(&index.note(Change::PodGone(pod("app-1", "u2")))), ["web"]);
         index.note(Change::ServiceGone(service("web", 1, made_for("app-1", "u2"))));
         assert!(index.slots.is_empty() && index.pods_of.is_empty(), "nothing is held in vain");
     }
