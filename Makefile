@@ -5,6 +5,7 @@ KUBERNETES_VERSION ?=
 export KUBERNETES_VERSION
 
 CREATOR := ipf-dynamic-nodeport-service-creator
+WATCHER := ipf-dynamic-nodeport-service-watcher
 CONTROL_PLANE := etcd kube-apiserver kube-controller-manager
 
 # $(call timed,WHAT,COMMAND): runs it and says how long it took.
@@ -67,6 +68,7 @@ bench: tools
 .PHONY: docs
 docs: tools
 	UPDATE_DOCS=1 cargo test --package $(CREATOR) --test configuration
+	UPDATE_DOCS=1 cargo test --package $(WATCHER) --test configuration
 	UPDATE_DOCS=1 cargo test --package cluster-tests --test docs the_map_of_modules
 
 .PHONY: clean
