@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    fn service(metadata: serde_json::Value) -> ServiceSeen {
+    fn service(metadata: &serde_json::Value) -> ServiceSeen {
         let object: Object = serde_json::from_value(json!({"metadata": metadata})).unwrap();
         object.metadata.into()
     }
@@ -166,10 +166,10 @@ mod tests {
             ("only annotated", json!({"annotations": notes}), Lead::Nobody(Some(Doubt::OnlyAnnotated))),
             ("anyone's", json!({}), Lead::Nobody(None)),
         ] {
-            assert_eq!(service(metadata).lead, expected, "{case}");
+            assert_eq!(service(&metadata).lead, expected, "{case}");
         }
         assert!(matches!(
-            service(json!({"labels": labels, "annotations": notes, "ownerReferences": owner("u2")})).lead,
+            service(&json!({"labels": labels, "annotations": notes, "ownerReferences": owner("u2")})).lead,
             Lead::Nobody(Some(Doubt::AnnotationsContradictOwner { .. }))
         ));
     }

@@ -14,7 +14,7 @@ use crate::object::{Metadata, Object};
 /// Objects in a page: a pod's metadata is up to 5 kB, and one page is in memory at a time.
 const PAGE: u32 = 250;
 
-/// How long one page is tried for.
+/// How long a further page is asked for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A list that is being read.
@@ -34,8 +34,8 @@ enum Next {
 #[derive(Deserialize)]
 struct Page {
     metadata: PageMetadata,
-    #[serde(default)]
-    items: Vec<Object>,
+    /// Go writes an empty list as null.
+    items: Option<Vec<Object>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -53,26 +53,29 @@ impl<'a> Pages<'a> {
         Self { api, selection, next: Next::First, version: String::new() }
     }
 
-    /// The next page, or `None` after the last. An API that cannot answer now is asked again for a while.
+    /// The next page, or `None` after the last. For a further page an API that cannot answer now is asked again for a
+    /// while: the pages so far are not thrown away for one 429.
     ///
     /// # Errors
-    /// Where the API refuses, does not answer for long, or no longer has the rest of the list ([`Meaning::Expired`]): it
+    /// Where the API refuses, does not answer, or no longer has the rest of the list ([`Meaning::Expired`]): it
     /// is to be begun anew then.
     ///
     /// [`Meaning::Expired`]: common::api::classify::Meaning::Expired
     pub async fn next(&mut self) -> Result<Option<Vec<Metadata>>, CallError> {
-        let call = match &self.next {
-            Next::First => Call::list(self.selection, PAGE, None),
-            Next::After(token) => Call::list(self.selection, PAGE, Some(token)),
+        let page = match &self.next {
+            Next::First => {
+                let call = Call::list(self.selection, PAGE, None);
+                self.api.once::<Page>(&call, Deadline::after(PATIENCE)).await?
+            }
+            Next::After(token) => self.further(&Call::list(self.selection, PAGE, Some(token))).await?,
             Next::Nothing => return Ok(None),
         };
-        let page = self.page(&call).await?;
         self.version = page.metadata.resource_version;
         self.next = match page.metadata.continued {
             token if token.is_empty() => Next::Nothing,
             token => Next::After(token),
         };
-        Ok(Some(page.items.into_iter().map(|object| object.metadata).collect()))
+        Ok(Some(page.items.into_iter().flatten().map(|object| object.metadata).collect()))
     }
 
     /// The resource version that a watch after the last page begins at.
@@ -81,7 +84,7 @@ impl<'a> Pages<'a> {
         self.version
     }
 
-    async fn page(&self, call: &Call) -> Result<Page, CallError> {
+    async fn further(&self, call: &Call) -> Result<Page, CallError> {
         let mut patience = Patience::until(Deadline::after(PATIENCE));
         loop {
             match self.api.once(call, patience.deadline()).await {
@@ -95,5 +98,22 @@ impl<'a> Pages<'a> {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_read_as_the_api_writes_it() {
+        let page = |text| serde_json::from_str::<Page>(text).unwrap();
+        let empty = page(r#"{"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"7"},"items":null}"#);
+        assert!(empty.items.is_none() && empty.metadata.continued.is_empty());
+        let first = page(
+            r#"{"metadata":{"resourceVersion":"7","continue":"abc","remainingItemCount":1},"items":[{"metadata":{"name":"app-0"}}]}"#,
+        );
+        assert_eq!((first.metadata.continued.as_str(), first.metadata.resource_version.as_str()), ("abc", "7"));
+        assert_eq!(first.items.unwrap()[0].metadata.name, "app-0");
     }
 }
