@@ -9,6 +9,7 @@ use super::{
     http::{self, Reply},
     keeper::{Process, protocol::Signal},
     outcome::Files,
+    surroundings,
 };
 
 /// How long what a program logs or answers may take, on a busy machine.
@@ -110,6 +111,15 @@ impl Running {
             http::get(address, path).await.map_err(|error| format!("{error}\n{}", self.stderr()))
         })
         .await
+    }
+
+    /// Replaces the token of its kubeconfig while it runs.
+    ///
+    /// # Panics
+    /// When the file cannot be written.
+    pub fn replace_token(&self, token: &str) {
+        let folder = self.files.0.parent().expect("a run's files lie in its folder");
+        surroundings::replace_token(folder, token).unwrap_or_else(|error| panic!("cannot replace the token: {error}"));
     }
 
     /// Waits for its end.
