@@ -38,10 +38,11 @@ struct Page {
     items: Option<Vec<Object>>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+/// A list always has a resource version; what has none is no list.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct PageMetadata {
-    #[serde(rename = "continue")]
+    #[serde(rename = "continue", default)]
     continued: String,
     resource_version: String,
 }
@@ -115,5 +116,7 @@ mod tests {
         );
         assert_eq!((first.metadata.continued.as_str(), first.metadata.resource_version.as_str()), ("abc", "7"));
         assert_eq!(first.items.unwrap()[0].metadata.name, "app-0");
+        let status = r#"{"kind":"Status","metadata":{},"status":"Success"}"#;
+        assert!(serde_json::from_str::<Page>(status).is_err(), "not an empty list");
     }
 }
