@@ -6,6 +6,7 @@ pub mod cargo;
 pub mod certificates;
 mod components;
 pub mod control_plane;
+mod etcd;
 mod eventually;
 pub mod http;
 pub mod keeper;

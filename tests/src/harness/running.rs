@@ -11,7 +11,7 @@ use super::{
     keeper::{Process, protocol::Signal},
     outcome::Files,
     own_network,
-    surroundings::Surroundings,
+    surroundings::{self, Surroundings},
 };
 
 /// How long what a program logs or answers may take, on a busy machine.
@@ -123,6 +123,15 @@ impl Running {
             http::get(stream.map_err(|error| said(&error))?, path).await.map_err(|error| said(&error))
         })
         .await
+    }
+
+    /// Replaces the token of its kubeconfig while it runs.
+    ///
+    /// # Panics
+    /// When the file cannot be written.
+    pub fn replace_token(&self, token: &str) {
+        let folder = self.files.0.parent().expect("a run's files lie in its folder");
+        surroundings::replace_token(folder, token).unwrap_or_else(|error| panic!("cannot replace the token: {error}"));
     }
 
     /// Waits for its end.

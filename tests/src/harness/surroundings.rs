@@ -86,9 +86,19 @@ impl Surroundings {
     }
 }
 
+/// The file of the run's folder that a kubeconfig names for the token.
+const TOKEN: &str = "token";
+
+/// Replaces the token of a kubeconfig, as the kubelet replaces a mounted one: whoever reads it finds the old or the new.
+pub(super) fn replace_token(folder: &Path, token: &str) -> io::Result<()> {
+    let new = folder.join("token.new");
+    fs::write(&new, token)?;
+    fs::rename(new, folder.join(TOKEN))
+}
+
 impl Access {
     fn write_kubeconfig(&self, folder: &Path, env: &mut BTreeMap<String, String>) -> io::Result<()> {
-        let token = folder.join("token");
+        let token = folder.join(TOKEN);
         if let Some(text) = &self.token {
             fs::write(&token, text)?;
         }
