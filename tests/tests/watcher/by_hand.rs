@@ -1,11 +1,12 @@
 //! Hands on a Service of ours while the watcher runs.
 
-use cluster_tests::harness::{ControlPlane, Namespace, Pod, Run, Running, Service};
+use cluster_tests::harness::{ControlPlane, Run};
 use common::labels::CREATOR;
 use serde_json::{Value, json};
 
 use crate::support::{
-    SCANS, assert_deletion, delete, deletion, ends_having_deleted, pod_with_service, settled, watching,
+    LEFT_ALONE, SCANS, assert_deleted, assert_deletion, delete, deletion, ends_having_deleted, pod_with_service,
+    settled, watching,
 };
 
 fn without_label() -> Value {
@@ -59,7 +60,11 @@ async fn a_service_that_lost_label_and_annotations_is_nobodys() {
     let running = watching(Run::watcher(&namespace).await.args(SCANS)).await;
     service.edit(without_label()).await;
     service.edit(without_annotations()).await;
-    stays(&namespace, running, pod, &service).await;
+    settled(&namespace, &running).await;
+    pod.delete().await;
+    settled(&namespace, &running).await;
+    service.assert_untouched().await;
+    ends_having_deleted(running, &[]).await;
 }
 
 #[tokio::test]
@@ -92,7 +97,13 @@ async fn what_a_hand_makes_under_the_name_of_a_known_service_is_not_that_service
     service.gone().await;
     // A copy, restored from a backup perhaps, in which the label was left out.
     let copy = pod.service().without_owner().without_label("creator").create().await;
-    stays(&namespace, running, pod, &copy).await;
+    settled(&namespace, &running).await;
+    pod.delete().await;
+    settled(&namespace, &running).await;
+    copy.assert_untouched().await;
+    let told = running.log_of(LEFT_ALONE);
+    assert!(told.len() <= 1 && told.iter().all(|line| line["service"] == "app-0"), "{told:#?}");
+    assert_deleted(&running.terminate().await.expect_code(0), &[]);
 }
 
 #[tokio::test]
@@ -112,14 +123,5 @@ async fn a_service_that_a_hand_deletes_is_not_made_anew() {
         .into_iter()
         .filter(|event| !["get", "list", "watch", "delete"].contains(&&*event.verb) && event.resource != "events");
     assert_eq!(written.collect::<Vec<_>>(), []);
-    ends_having_deleted(running, &[]).await;
-}
-
-/// The pod goes, the Service stays, and the watcher says nothing about it.
-async fn stays(namespace: &Namespace<'_>, running: Running, pod: Pod<'_>, service: &Service<'_>) {
-    settled(namespace, &running).await;
-    pod.delete().await;
-    settled(namespace, &running).await;
-    service.assert_untouched().await;
     ends_having_deleted(running, &[]).await;
 }

@@ -10,8 +10,7 @@ use crate::support::{deletion, ends_having_deleted, pod_with_service, settled, w
 /// The watcher's requests so far, as `verb resource`; a watch is one of them, however long it lasts.
 async fn requests(namespace: &Namespace<'_>) -> Vec<String> {
     let requests = namespace.requests().await;
-    let of_watcher = requests.iter().filter(|event| event.user_agent.contains("watcher"));
-    of_watcher.map(|event| format!("{} {}", event.verb, event.resource)).collect()
+    requests.iter().map(|event| format!("{} {}", event.verb, event.resource)).collect()
 }
 
 #[tokio::test]

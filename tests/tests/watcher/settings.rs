@@ -84,7 +84,7 @@ async fn wrong_ones_are_named_with_their_source() {
     refused(with_file.args(["--config", &file]), &[&file, "line 2", "scaninterval", "scan-interval"]).await;
     refused(run().await.env("KUBECONFIG", "/none/kubeconfig"), &["/none/kubeconfig"]).await;
     // Neither a kubeconfig nor a service account.
-    refused(run().await.env("KUBECONFIG", ""), &["KUBECONFIG"]).await;
+    refused(run().await.env("KUBECONFIG", ""), &["KUBERNETES_SERVICE_HOST", ".kube/config"]).await;
     assert!(namespace.requests().await.is_empty(), "nothing was asked of the API");
 }
 
