@@ -6,7 +6,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use common::ownership::{Claim, claim_once_proven};
+use common::ownership::{Claim, PodRef, claim_once_proven};
 use k8s_openapi::api::core::v1::Service;
 
 use crate::{
@@ -151,7 +151,10 @@ impl Examination {
             return kept(Kept::BeingDeleted);
         }
         let known = self.case.suspect.known.filter(|known| known.service == Uid::of(&uid));
-        let claim = claim_once_proven(service, |pod| known.is_some_and(|known| known.pod == Uid::of(&pod.uid)));
+        let is_known = |pod: &PodRef| {
+            *pod.name == *self.case.suspect.pod && known.is_some_and(|known| known.pod == Uid::of(&pod.uid))
+        };
+        let claim = claim_once_proven(service, is_known);
         let (pod, pod_uid) = match &claim {
             Claim::Pod(pod) => (pod.name.clone(), Some(pod.uid.clone())),
             Claim::OriginalTool { pod_name } => (pod_name.clone(), None),
@@ -342,6 +345,9 @@ mod tests {
             let step = examination(known, now).read_both(unlabelled(), &Read::Absent, now);
             assert_eq!(step, kept(Kept::Unclear(common::ownership::Doubt::OnlyAnnotated)), "{known:?}");
         }
+        let annotations = json!({POD_NAME_ANNOTATION: "app-9", POD_UID_ANNOTATION: "u1"});
+        let step = examination(Some("u1"), now).read_both(Some(service(&json!({}), &annotations)), &alive("u1"), now);
+        assert_eq!(step, kept(Kept::Unclear(common::ownership::Doubt::OnlyAnnotated)), "another name for the same pod");
         let mut copy = examination(Some("u1"), now);
         copy.case.suspect.known = Some(Known { service: Uid::of("another"), pod: Uid::of("u1") });
         let step = copy.read_both(unlabelled(), &Read::Absent, now);
