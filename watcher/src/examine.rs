@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::Service;
 
 use crate::{
     orphan::{Kept, Read, Reason, Rules, Standing, Until, Verdict, judge, standing},
-    suspects::{Case, Memory},
+    suspects::{Case, Memory, Subject},
     uid::Uid,
 };
 
@@ -170,7 +170,9 @@ impl Examination {
         if is_absence && order == Order::Unknown && !was_known {
             return Step::ReadPod(pod.into());
         }
-        let memory = standing.map_or(self.case.memory, |standing| self.case.memory.after(standing, now));
+        let subject = Subject { service: Uid::of(&uid), pod: pod_uid.as_deref().map(Uid::of) };
+        let memory = self.case.memory.of(subject, now);
+        let memory = standing.map_or(memory, |standing| memory.after(standing, now));
         self.case.memory = memory;
         match judge(&claim, standing, memory, self.rules, now) {
             Verdict::Keep(why) => kept(why),
@@ -330,6 +332,22 @@ mod tests {
         assert_eq!(second.read_both(Some(original()), &Read::Absent, at), Step::ReadPod("app-0".into()));
         let sentence = sentence(second.read_pod("app-0", &Read::Absent, at));
         assert_eq!((sentence.reason, sentence.pod_uid), (Reason::PodGone, None));
+    }
+
+    #[test]
+    fn what_was_seen_for_an_earlier_pod_says_nothing_about_this_one() {
+        let now = Instant::now();
+        let evicted = |uid: &str| Read::Present { uid: uid.into(), life: Life::Finished { ended_ago: None } };
+        let mut first = examination(None, now);
+        let Step::Done(Finding::Wait { memory, .. }) = first.read_both(Some(ours("app-0", "u1")), &evicted("u1"), now)
+        else {
+            panic!("the grace is not over");
+        };
+        let later = now + RULES.grace;
+        let mut second = examination(None, later);
+        second.case.memory = memory;
+        let step = second.read_both(Some(ours("app-0", "u2")), &evicted("u2"), later);
+        assert!(matches!(step, Step::Done(Finding::Wait { at, .. }) if at == later + RULES.grace), "{step:?}");
     }
 
     #[test]
