@@ -174,7 +174,9 @@ impl Examination {
         let memory = self.case.memory.of(subject, now);
         let memory = standing.map_or(memory, |standing| memory.after(standing, now));
         self.case.memory = memory;
-        match judge(&claim, standing, memory, self.rules, now) {
+        // An answer may be late. How long the pod has been so is counted from the end of the first look that found it so to
+        // the beginning of this one, never more than lies between the two reads.
+        match judge(&claim, standing, memory, self.rules, self.case.begun) {
             Verdict::Keep(why) => kept(why),
             Verdict::Wait(time, until) => Step::Done(Finding::Wait { at: now + time, memory, until }),
             Verdict::Delete(reason) => {
@@ -223,7 +225,8 @@ mod tests {
     fn examination(known: Option<&str>, now: Instant) -> Examination {
         let known = known.map(|uid| Known { service: Uid::of("s1"), pod: Uid::of(uid) });
         let service = Key { namespace: "ns".into(), name: "app-0".into() };
-        let case = Case { suspect: Suspect { service, pod: "app-0".into(), known }, memory: Memory::new(now) };
+        let case =
+            Case { suspect: Suspect { service, pod: "app-0".into(), known }, memory: Memory::new(now), begun: now };
         let (examination, first) = Examination::new(case, RULES);
         assert_eq!(first, Step::ReadBoth("app-0".into()));
         examination
@@ -328,10 +331,31 @@ mod tests {
         };
         assert_eq!(at, now + Duration::from_secs(30));
         let mut second = examination(None, now);
-        second.case.memory = memory;
+        (second.case.memory, second.case.begun) = (memory, at);
         assert_eq!(second.read_both(Some(original()), &Read::Absent, at), Step::ReadPod("app-0".into()));
         let sentence = sentence(second.read_pod("app-0", &Read::Absent, at));
         assert_eq!((sentence.reason, sentence.pod_uid), (Reason::PodGone, None));
+    }
+
+    #[test]
+    fn the_time_that_an_answer_takes_does_not_count_as_absence() {
+        let now = Instant::now();
+        let at = |seconds| now + Duration::from_secs(seconds);
+        let look = |memory, begun, answered| {
+            let mut examination = examination(None, begun);
+            examination.case.memory = memory;
+            examination.read_both(Some(original()), &Read::Absent, begun);
+            examination.read_pod("app-0", &Read::Absent, answered)
+        };
+        let Step::Done(Finding::Wait { at: again, memory, .. }) = look(Memory::new(now), now, at(10)) else {
+            panic!("one look is not enough");
+        };
+        assert_eq!(again, at(40), "it may have been read at the end");
+        let Step::Done(Finding::Wait { at: again, memory, .. }) = look(memory, at(20), at(41)) else {
+            panic!("it may have been read at the beginning");
+        };
+        assert_eq!(again, at(61));
+        sentence(look(memory, at(40), at(41)));
     }
 
     #[test]

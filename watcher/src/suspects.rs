@@ -74,6 +74,8 @@ pub struct Case {
     pub suspect: Suspect,
     /// What earlier looks have seen.
     pub memory: Memory,
+    /// When this look began: all that it reads is read later.
+    pub begun: Instant,
 }
 
 /// What follows from a look.
@@ -127,7 +129,7 @@ impl Suspects {
         let key = suspect.service.clone();
         match self.entries.get_mut(&key) {
             None => {
-                let case = Case { suspect, memory: Memory::new(now) };
+                let case = Case { suspect, memory: Memory::new(now), begun: now };
                 self.entries.insert(key.clone(), Entry { case, state: State::Waits(due) });
                 self.waiting.insert((due, key));
             }
@@ -169,6 +171,7 @@ impl Suspects {
         let (_, key) = self.waiting.pop_first()?;
         let entry = self.entries.get_mut(&key)?;
         entry.state = State::Examined(Meanwhile::Nothing);
+        entry.case.begun = now;
         Some(entry.case.clone())
     }
 
