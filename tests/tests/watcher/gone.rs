@@ -73,6 +73,11 @@ async fn what_was_deleted_before_the_start_is_found_at_the_start() {
     orphans.push(orphaned(&namespace, "app-4", |pod| pod.service().without_owner().headless()).await);
     // The template may give it another name than the pod's.
     orphans.push(orphaned(&namespace, "app-5", |pod| pod.service().without_owner().name("web")).await);
+    // Nothing keeps a template from making a second one for the same pod.
+    let (pod, first) = pod_with_service(&namespace, "app-6").await;
+    let second = pod.service().without_owner().name("app-6-admin").create().await;
+    let gone = delete(pod).await;
+    orphans.extend([(gone.clone(), first), (gone, second)]);
     // A short name stands for the long one of a pod.
     let long = format!("{}-0", "a".repeat(100));
     orphans.push(
@@ -92,7 +97,7 @@ async fn what_was_deleted_before_the_start_is_found_at_the_start() {
         service.gone().await;
     }
     let watching = &running.log_of("watching")[0];
-    assert_eq!((&watching["pods"], &watching["services"]), (&1.into(), &7.into()), "{watching}");
+    assert_eq!((&watching["pods"], &watching["services"]), (&1.into(), &9.into()), "{watching}");
     assert_eq!(watching["namespace"], namespace.name());
     settled(&namespace, &running).await;
     kept.assert_untouched().await;

@@ -17,7 +17,7 @@ mod metrics;
 mod once;
 mod original_tool;
 mod permissions;
+mod recreated;
 mod requests;
 mod settings;
-mod signals;
 mod support;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cluster_tests::harness::{ControlPlane, Phase, Run};
 
 use crate::support::{
-    DELETED, allow_delete_of, assert_deleted, assert_deletion, assert_says, orphan, pod_with_service,
+    DELETED, allow_delete_of, assert_deleted, assert_deletion, assert_says, orphan, pod_with_service, watching,
 };
 
 #[tokio::test]
@@ -94,6 +94,17 @@ async fn one_service_that_is_refused_does_not_keep_the_rest() {
     let outcome = Run::watcher(&namespace).await.args(["--once"]).run().await.expect_code(4);
     assert_deleted(&outcome, &[&services[1], &services[2]]);
     services[0].assert_untouched().await;
+}
+
+#[tokio::test]
+async fn sigterm_ends_it_before_it_is_done_and_the_code_says_so() {
+    let Some(control_plane) = ControlPlane::shared().await else { return };
+    let namespace = control_plane.namespace().await;
+    let service = namespace.original_tools_service("app-0").create().await;
+    let running = watching(Run::watcher(&namespace).await.args(["--once"])).await;
+    let outcome = running.terminate().await.expect_code(143);
+    assert_eq!(outcome.log_of("ended by SIGTERM").len(), 1, "{}", outcome.stderr);
+    service.assert_untouched().await;
 }
 
 #[tokio::test]

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use cluster_tests::harness::{ControlPlane, Namespace, Phase, Run, eventually};
-use k8s_openapi::api::core::v1::Service;
 
 use crate::support::{deletion, ends_having_deleted, pod_with_service, settled, watching};
 
@@ -70,32 +69,4 @@ async fn a_start_costs_two_watches_and_a_scan() {
     assert!(asked.len() <= 7, "{asked:?}");
     assert!(asked.iter().all(|request| request.starts_with("watch ") || request.starts_with("list ")), "{asked:?}");
     ends_having_deleted(running, &[]).await;
-}
-
-#[tokio::test]
-async fn what_the_creator_made_is_removed_with_and_without_owner_reference() {
-    let Some(control_plane) = ControlPlane::shared().await else { return };
-    let namespace = control_plane.namespace().await;
-    let running = watching(Run::watcher(&namespace).await).await;
-    for (name, owner) in [("app-0", "pod"), ("app-1", "none")] {
-        let pod = namespace.pod(name).create().await;
-        Run::creator(&pod).await.args(["--owner-reference", owner]).run().await.expect_code(0);
-        settled(&namespace, &running).await;
-        let made: Service = namespace.api().get(name).await.unwrap();
-        let uid = pod.uid().to_owned();
-        pod.delete().await;
-        eventually(Duration::from_secs(30), "the Service is gone", async || {
-            match namespace.api::<Service>().get_opt(name).await {
-                Ok(None) => Ok(()),
-                seen => Err(format!("{seen:?}")),
-            }
-        })
-        .await;
-        if owner == "none" {
-            let line = running.logged("Service deleted", |line| line["service"] == name).await;
-            assert_eq!(line["uid"], made.metadata.uid.unwrap());
-            assert_eq!((&line["pod_uid"], &line["reason"]), (&uid.into(), &"PodGone".into()));
-        }
-    }
-    running.terminate().await.expect_code(0);
 }

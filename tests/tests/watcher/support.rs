@@ -109,9 +109,17 @@ pub(crate) async fn settled(namespace: &Namespace<'_>, running: &Running) {
 pub(crate) async fn ends_having_deleted(running: Running, expected: &[&Service<'_>]) -> Outcome {
     let outcome = running.terminate().await.expect_code(0);
     assert_deleted(&outcome, expected);
-    let warnings: Vec<_> = outcome.log().into_iter().filter(|line| line["level"] != "INFO").collect();
-    assert!(warnings.is_empty(), "{warnings:#?}");
+    assert_no_warning(&outcome);
     outcome
+}
+
+/// Fails unless the log holds nothing but JSON lines that tell of no trouble.
+#[track_caller]
+pub(crate) fn assert_no_warning(outcome: &Outcome) {
+    let log = outcome.log();
+    assert_eq!(log.len(), outcome.stderr.lines().count(), "{}", outcome.stderr);
+    let warnings: Vec<_> = log.iter().filter(|line| line["level"] != "INFO").collect();
+    assert!(warnings.is_empty(), "{warnings:#?}");
 }
 
 /// Fails unless these Services were deleted, and no other; those that show that time has passed do not count.
