@@ -225,7 +225,11 @@ impl Index {
             }
             match slot.services.iter_mut().find(|before| before.name == held.name) {
                 Some(before) => *before = held,
-                None => slot.services.push(held),
+                // Nearly always the only one: the first push would make room for four.
+                None => {
+                    slot.services.reserve_exact(1);
+                    slot.services.push(held);
+                }
             }
         });
         self.pods_of.insert(service, pod.name);
