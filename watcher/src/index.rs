@@ -10,10 +10,10 @@ use std::{
 };
 
 use crate::{
-    metrics::Watched,
     object::{Key, Lead, PodSeen, ServiceSeen},
     suspects::{Known, Suspect},
     uid::Uid,
+    watched::Watched,
 };
 
 /// What a watch reports.
