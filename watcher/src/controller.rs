@@ -20,8 +20,8 @@ use crate::{
     suspects::{Case, Next},
 };
 
-/// So many suspects of a scan are looked at as soon as there is room, …
-const SOON: u32 = 200;
+/// Of suspects that were found together so many are looked at as soon as there is room, …
+const SOON: u32 = 1000;
 
 /// … and one each so often after that: where thousands of pods are in no list, they are looked up over minutes.
 const SPREAD: Duration = Duration::from_millis(20);
@@ -114,8 +114,8 @@ impl Controller {
         for service in cleared {
             self.examiner.clear(&service);
         }
-        for suspect in suspects {
-            self.examiner.add(suspect, now, now);
+        for (number, suspect) in (0..).zip(suspects) {
+            self.examiner.add(suspect, due(number, now), now);
         }
         if !was_complete && self.index.is_complete() {
             let namespace = self.scan.namespace.as_deref().unwrap_or("all");
@@ -205,8 +205,12 @@ impl Controller {
 /// be left alone again.
 pub(crate) fn add_found(examiner: &mut Examiner, report: &Report, scanned: Scanned, now: Instant) {
     let new = scanned.suspects.into_iter().filter(|found| !report.knows(found.uid, &found.resource_version));
-    for (number, found) in (0_u32..).zip(new) {
-        let due = now + SPREAD * number.saturating_sub(SOON);
-        examiner.add(found.suspect, due, now);
+    for (number, found) in (0..).zip(new) {
+        examiner.add(found.suspect, due(number, now), now);
     }
+}
+
+/// When one of many suspects that were found together is looked at.
+fn due(number: u32, now: Instant) -> Instant {
+    now + SPREAD * number.saturating_sub(SOON)
 }

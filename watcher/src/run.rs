@@ -24,7 +24,7 @@ use crate::{
     controller::Controller,
     error::Error,
     events::Events,
-    health::{Health, Watched},
+    health::Health,
     metrics::Metrics,
     once::once,
     orphan::Rules,
@@ -33,6 +33,7 @@ use crate::{
     serve::serve,
     settings::{Settings, SettingsError},
     watch::Watch,
+    watched::Watched,
 };
 
 /// Changes that wait to be taken in: a watch that has more to report waits.

@@ -19,11 +19,12 @@ use tokio::{sync::mpsc, time::sleep_until};
 use crate::{
     health::Health,
     index::Change,
-    metrics::{Cause, Metrics, Watched},
+    metrics::{Cause, Metrics},
     object::Metadata,
     outage::Outage,
     pages::Pages,
     report::millis,
+    watched::Watched,
 };
 
 /// The longest pause between two tries. An API server that restarts is back within seconds, and a permission that is given
