@@ -1,0 +1,8 @@
+//! What the watcher costs, and how soon it acts: measured by `make bench`, and held to loose bounds by a test.
+
+pub mod latency;
+mod observer;
+mod population;
+pub mod quantiles;
+pub mod scale;
+mod usage;
