@@ -145,6 +145,16 @@ pub fn claim(service: &Service) -> Claim {
     }
 }
 
+/// The same for a Service that was seen before with all evidence: as the same object, by its UID, it is no copy. So where a
+/// hand has since taken label and owner away, its annotations still count, if `proven` knows their pod as the one then.
+#[must_use]
+pub fn claim_once_proven(service: &Service, proven: impl FnOnce(&PodRef) -> bool) -> Claim {
+    match (claim(service), annotated(service)) {
+        (Claim::Unclear(Doubt::OnlyAnnotated), Annotated::Fully(pod)) if proven(&pod) => Claim::Pod(pod),
+        (claim, _) => claim,
+    }
+}
+
 /// What a Service is to `pod`; both are in the same namespace, since a Service's owner and selector cannot leave it.
 #[must_use]
 pub fn relation(service: &Service, pod: &PodRef) -> Relation {
@@ -373,6 +383,28 @@ mod tests {
         ];
         for (case, marks, expected) in table {
             assert_eq!(claim(&marks.0), expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn what_was_proven_once_needs_no_label_any_more() {
+        let is_known = |pod: &PodRef| *pod == PodRef { name: "app-0".into(), uid: "u1".into() };
+        let known = Claim::Pod(PodRef { name: "app-0".into(), uid: "u1".into() });
+        let contradiction = Marks::new().notes("app-0", "u1").owner("Pod", "app-0", "u2");
+        let table = [
+            ("label taken away", Marks::new().notes("app-0", "u1"), known.clone()),
+            ("all there", Marks::new().label().notes("app-0", "u1"), known),
+            ("another pod's", Marks::new().notes("app-0", "u2"), Claim::Unclear(Doubt::OnlyAnnotated)),
+            ("one annotation left", Marks::new().note(POD_UID_ANNOTATION, "u1"), Claim::Unclear(Doubt::HalfAnnotated)),
+            ("all taken away", Marks::new(), Claim::Foreign),
+            (
+                "contradicts itself",
+                Marks::new().notes("app-0", "u1").owner("Pod", "app-0", "u2"),
+                claim(&contradiction.0),
+            ),
+        ];
+        for (case, marks, expected) in table {
+            assert_eq!(claim_once_proven(&marks.0, is_known), expected, "{case}");
         }
     }
 

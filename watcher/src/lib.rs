@@ -1,10 +1,27 @@
 //! The watcher: removes the Services whose pods are gone, and no other.
 
 pub mod choices;
+pub mod cleanup;
+pub mod controller;
+pub mod error;
 pub mod events;
+pub mod examine;
+pub mod examiner;
 pub mod health;
+pub mod index;
 pub mod metrics;
+pub mod object;
+pub mod once;
 pub mod orphan;
+pub mod pace;
+pub mod pages;
+pub mod report;
 pub mod run;
+pub mod scan;
 pub mod selector;
+pub mod serve;
 pub mod settings;
+pub mod suspects;
+pub mod told;
+pub mod uid;
+pub mod watch;

@@ -1,6 +1,6 @@
 //! Says what one request asks for; builds it, never sends it.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use http::{Method, Request, header};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -19,6 +19,8 @@ pub enum Resource {
     ConfigMaps,
     /// `nodes`, which have no namespace.
     Nodes,
+    /// `events`
+    Events,
 }
 
 impl Resource {
@@ -30,6 +32,7 @@ impl Resource {
             Self::Pods => "pods",
             Self::ConfigMaps => "configmaps",
             Self::Nodes => "nodes",
+            Self::Events => "events",
         }
     }
 
@@ -41,15 +44,20 @@ impl Resource {
             Self::Pods => "Pod",
             Self::ConfigMaps => "ConfigMap",
             Self::Nodes => "Node",
+            Self::Events => "Event",
         }
     }
 }
 
-/// An RBAC verb of a request about one object.
+/// An RBAC verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// GET
     Get,
+    /// GET of many
+    List,
+    /// GET of many, and of every change
+    Watch,
     /// POST
     Create,
     /// PATCH, here always a server-side apply.
@@ -64,6 +72,8 @@ impl Verb {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Get => "get",
+            Self::List => "list",
+            Self::Watch => "watch",
             Self::Create => "create",
             Self::Patch => "patch",
             Self::Delete => "delete",
@@ -72,7 +82,7 @@ impl Verb {
 
     fn method(self) -> Method {
         match self {
-            Self::Get => Method::GET,
+            Self::Get | Self::List | Self::Watch => Method::GET,
             Self::Create => Method::POST,
             Self::Patch => Method::PATCH,
             Self::Delete => Method::DELETE,
@@ -87,6 +97,8 @@ enum Answer {
     Full,
     /// Its metadata only: a tenth of a pod.
     Metadata,
+    /// The metadata only of each of many.
+    MetadataList,
 }
 
 /// An object of which only the metadata was asked for.
@@ -96,18 +108,31 @@ pub struct MetadataOnly {
     pub metadata: ObjectMeta,
 }
 
-/// One request about one object.
+/// Which objects of a resource are listed or watched.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    /// The resource.
+    pub resource: Resource,
+    /// Where; `None` for all namespaces.
+    pub namespace: Option<String>,
+    /// A label selector.
+    pub labels: String,
+    /// A field selector, or nothing.
+    pub fields: &'static str,
+}
+
+/// One request.
 #[derive(Clone, Debug)]
 pub struct Call {
     /// What is done.
     pub verb: Verb,
     /// To what kind of object.
     pub resource: Resource,
-    /// Where; empty for what has no namespace.
+    /// Where; empty for what has no namespace, and for all namespaces.
     pub namespace: String,
-    /// To which object.
+    /// To which object; empty for many.
     pub name: String,
-    query: Vec<(&'static str, &'static str)>,
+    query: Vec<(&'static str, Cow<'static, str>)>,
     answer: Answer,
     body: Option<Value>,
 }
@@ -129,7 +154,7 @@ impl Call {
     #[must_use]
     pub fn create(resource: Resource, namespace: &str, name: &str, object: Value, manager: &'static str) -> Self {
         let mut call = Self::new(Verb::Create, resource, namespace, name, Some(object));
-        call.query = vec![("fieldManager", manager), ("fieldValidation", "Strict")];
+        call.query = vec![("fieldManager", manager.into()), ("fieldValidation", "Strict".into())];
         call
     }
 
@@ -137,7 +162,7 @@ impl Call {
     #[must_use]
     pub fn apply(resource: Resource, namespace: &str, name: &str, object: Value, manager: &'static str) -> Self {
         let mut call = Self::new(Verb::Patch, resource, namespace, name, Some(object));
-        call.query = vec![("fieldManager", manager), ("force", "false")];
+        call.query = vec![("fieldManager", manager.into()), ("force", "false".into())];
         call.answer = Answer::Metadata;
         call
     }
@@ -156,8 +181,38 @@ impl Call {
     /// Asks the API to judge the request in full and to store nothing.
     #[must_use]
     pub fn dry_run(mut self) -> Self {
-        self.query.push(("dryRun", "All"));
+        self.query.push(("dryRun", "All".into()));
         self
+    }
+
+    /// Lists the metadata of at most `limit` objects, from where an earlier page ended.
+    #[must_use]
+    pub fn list(selection: &Selection, limit: u32, continued: Option<&str>) -> Self {
+        let mut call = Self::of_many(Verb::List, selection);
+        call.answer = Answer::MetadataList;
+        call.query.push(("limit", limit.to_string().into()));
+        call.query.extend(continued.map(|token| ("continue", token.to_owned().into())));
+        call
+    }
+
+    /// Watches the metadata of objects from a resource version on, with bookmarks.
+    #[must_use]
+    pub fn watch(selection: &Selection, resource_version: &str) -> Self {
+        let mut call = Self::of_many(Verb::Watch, selection);
+        call.answer = Answer::Metadata;
+        call.query.push(("watch", "true".into()));
+        call.query.push(("allowWatchBookmarks", "true".into()));
+        call.query.push(("resourceVersion", resource_version.to_owned().into()));
+        call
+    }
+
+    fn of_many(verb: Verb, selection: &Selection) -> Self {
+        let namespace = selection.namespace.as_deref().unwrap_or_default();
+        let mut call = Self::new(verb, selection.resource, namespace, "", None);
+        let selectors =
+            [("labelSelector", selection.labels.clone().into()), ("fieldSelector", selection.fields.into())];
+        call.query.extend(selectors.into_iter().filter(|(_, selector): &(_, Cow<'_, str>)| !selector.is_empty()));
+        call
     }
 
     fn new(verb: Verb, resource: Resource, namespace: &str, name: &str, body: Option<Value>) -> Self {
@@ -180,6 +235,7 @@ impl Call {
         let accept = match self.answer {
             Answer::Full => "application/json",
             Answer::Metadata => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+            Answer::MetadataList => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
         };
         let content_type = match self.verb {
             // JSON is YAML; the apply endpoint takes no other media type that every supported version knows.
@@ -205,7 +261,7 @@ impl Call {
         }
         uri.push('/');
         uri.push_str(self.resource.plural());
-        if self.verb != Verb::Create {
+        if self.verb != Verb::Create && !self.name.is_empty() {
             uri.push('/');
             uri.push_str(&self.name);
         }
@@ -213,7 +269,7 @@ impl Call {
             uri.push(if index == 0 { '?' } else { '&' });
             uri.push_str(key);
             uri.push('=');
-            uri.push_str(value);
+            uri.extend(form_urlencoded::byte_serialize(value.as_bytes()));
         }
         uri
     }
@@ -221,6 +277,13 @@ impl Call {
 
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if matches!(self.verb, Verb::List | Verb::Watch) {
+            write!(f, "{} {} in ", self.verb.as_str(), self.resource.plural())?;
+            return match self.namespace.as_str() {
+                "" => f.write_str("all namespaces"),
+                namespace => write!(f, "namespace {namespace}"),
+            };
+        }
         write!(f, "{} {} ", self.verb.as_str(), self.resource.kind())?;
         if !self.namespace.is_empty() {
             write!(f, "{}/", self.namespace)?;
@@ -257,6 +320,35 @@ mod tests {
 
         let (method, uri, _, body) = parts(&Call::get(Resource::Nodes, "", "node-1")).await;
         assert_eq!((method.as_str(), uri.as_str(), body.as_str()), ("GET", "/api/v1/nodes/node-1", ""));
+    }
+
+    #[tokio::test]
+    async fn many_are_asked_for_by_selectors_and_as_metadata() {
+        let pods = Selection {
+            resource: Resource::Pods,
+            namespace: Some("ns".into()),
+            labels: "ipfPodName,tier in (a, b),product!=ipfv2".into(),
+            fields: "status.phase!=Failed",
+        };
+        let call = Call::list(&pods, 250, Some("eyJ2IjoibWV0YS5rOHMuaW8vdjEi=="));
+        let (method, uri, ..) = parts(&call).await;
+        assert_eq!(method, "GET");
+        assert_eq!(
+            uri,
+            "/api/v1/namespaces/ns/pods?labelSelector=ipfPodName%2Ctier+in+%28a%2C+b%29%2Cproduct%21%3Dipfv2&fieldSelector=status.phase%21%3DFailed&limit=250&continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEi%3D%3D"
+        );
+        assert!(
+            call.request().unwrap().headers()[header::ACCEPT].to_str().unwrap().contains("PartialObjectMetadataList;")
+        );
+        assert_eq!(call.to_string(), "list pods in namespace ns");
+
+        let services = Selection { namespace: None, resource: Resource::Services, labels: "a=b".into(), fields: "" };
+        let call = Call::watch(&services, "42");
+        let (_, uri, ..) = parts(&call).await;
+        assert_eq!(uri, "/api/v1/services?labelSelector=a%3Db&watch=true&allowWatchBookmarks=true&resourceVersion=42");
+        // The form for lists would make the API answer with an empty stream.
+        assert!(call.request().unwrap().headers()[header::ACCEPT].to_str().unwrap().contains("PartialObjectMetadata;"));
+        assert_eq!(call.to_string(), "watch services in all namespaces");
     }
 
     #[tokio::test]

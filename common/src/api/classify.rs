@@ -19,6 +19,8 @@ pub enum Meaning {
     AlreadyExists,
     /// The object is not, or no longer, the one that the request was about.
     Conflict,
+    /// The resource version, or the rest of a list, is too old to be had.
+    Expired,
     /// The node port that was asked for is in use.
     PortTaken,
     /// No node port of the whole range is free.
@@ -133,6 +135,7 @@ impl Refusal {
             (404, _) => Meaning::NotFound,
             (409, "AlreadyExists") => Meaning::AlreadyExists,
             (409, _) => Meaning::Conflict,
+            (410, _) => Meaning::Expired,
             (422, _) if self.only_ports_taken() => Meaning::PortTaken,
             (400 | 422, _) => Meaning::Invalid,
             (401, _) => Meaning::Unauthorized,
@@ -254,6 +257,7 @@ mod tests {
                 Meaning::Invalid,
             ),
             (status(422, "Invalid", "…", &[("spec.ports[0].nodePort", "not in the valid range")]), Meaning::Invalid),
+            (status(410, "Expired", "The provided continue parameter is too old", &[]), Meaning::Expired),
             (status(422, "Invalid", "no causes", &[]), Meaning::Invalid),
             (status(400, "BadRequest", "strict decoding error: unknown field \"spec.x\"", &[]), Meaning::Invalid),
             (status(403, "Forbidden", RBAC, &[]), Meaning::Rbac),

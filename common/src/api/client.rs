@@ -7,6 +7,7 @@ use std::{
 };
 
 use http::header::RETRY_AFTER;
+use kube::client::Body;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
@@ -15,14 +16,19 @@ use super::{
     call::Call,
     call_error::{ATTEMPT, Silence},
     classify::{Meaning, Refusal},
+    lines::Lines,
     retry::{Deadline, Patience, TimeIsUp},
 };
+
+/// Is told of each request and of the HTTP status that answered it, if one did.
+pub type Observer = dyn Fn(&Call, Option<u16>) + Send + Sync;
 
 /// The Kubernetes API, as one service account sees it.
 #[derive(Clone)]
 pub struct Api {
     client: kube::Client,
     outage: Arc<Mutex<Option<Instant>>>,
+    observer: Option<Arc<Observer>>,
 }
 
 /// How long after the last silence an API server may refuse what RBAC allows, because it has just started and has not
@@ -49,7 +55,13 @@ impl Api {
     /// Speaks through a client that is connected already.
     #[must_use]
     pub fn new(client: kube::Client) -> Self {
-        Self { client, outage: Arc::default() }
+        Self { client, outage: Arc::default(), observer: None }
+    }
+
+    /// The same API, with somebody who is told of every request from now on.
+    #[must_use]
+    pub fn observed(self, observer: Arc<Observer>) -> Self {
+        Self { observer: Some(observer), ..self }
     }
 
     /// Sends one request, once.
@@ -57,34 +69,52 @@ impl Api {
     /// # Errors
     /// Where the API refuses it, or gives no readable answer in time.
     pub async fn once<T: DeserializeOwned>(&self, call: &Call, deadline: Deadline) -> Result<T, CallError> {
-        let answer = self.attempt(call, deadline).await;
-        if let Err(error) = &answer
-            && error.may_pass()
-            && !matches!(error, CallError::Unsettled { .. })
-        {
-            *self.outage() = Some(Instant::now());
-        }
-        answer
+        let answered = self.attempt(call, deadline, self.exchange(call)).await?;
+        serde_json::from_slice(&answered).map_err(|error| CallError::NoAnswer {
+            call: Box::new(call.clone()),
+            sent: Sent::Perhaps,
+            source: error.into(),
+        })
     }
 
-    async fn attempt<T: DeserializeOwned>(&self, call: &Call, deadline: Deadline) -> Result<T, CallError> {
+    /// Sends one request whose answer goes on and on, once; waits only for its beginning.
+    ///
+    /// # Errors
+    /// Where the API refuses it, or does not begin to answer in time.
+    pub async fn open(&self, call: &Call, deadline: Deadline) -> Result<Lines, CallError> {
+        self.attempt(call, deadline, self.stream(call)).await
+    }
+
+    /// Gives one try its time, and notes what becomes of it.
+    async fn attempt<T>(
+        &self,
+        call: &Call,
+        deadline: Deadline,
+        exchange: impl Future<Output = Result<Exchanged<T>, kube::Error>>,
+    ) -> Result<T, CallError> {
+        let answer = tokio::time::timeout(ATTEMPT.min(deadline.remaining()), exchange).await;
+        if let Some(observer) = &self.observer {
+            observer(call, answer.as_ref().ok().and_then(|answer| answer.as_ref().ok()).map(Exchanged::code));
+        }
         let no_answer = |sent, source| CallError::NoAnswer { call: Box::new(call.clone()), sent, source };
-        match tokio::time::timeout(ATTEMPT.min(deadline.remaining()), self.exchange(call)).await {
-            Err(_) if deadline.remaining().is_zero() => Err(no_answer(Sent::Perhaps, Silence::Deadline.into())),
-            Err(_) => Err(no_answer(Sent::Perhaps, Silence::Attempt.into())),
-            Ok(Err(error)) => Err(no_answer(sent(&error), unwrapped(error))),
+        let error = match answer {
+            Err(_) if deadline.remaining().is_zero() => no_answer(Sent::Perhaps, Silence::Deadline.into()),
+            Err(_) => no_answer(Sent::Perhaps, Silence::Attempt.into()),
+            Ok(Err(error)) => no_answer(sent(&error), unwrapped(error)),
             Ok(Ok(Exchanged::Refused(refusal))) => {
                 let call = Box::new(call.clone());
                 let since = self.outage().map(|outage| outage.elapsed());
-                Err(match is_unsettled(refusal.meaning(), since) {
+                match is_unsettled(refusal.meaning(), since) {
                     true => CallError::Unsettled { call, refusal },
                     false => CallError::Refused { call, refusal },
-                })
+                }
             }
-            Ok(Ok(Exchanged::Answered(body))) => {
-                serde_json::from_slice(&body).map_err(|error| no_answer(Sent::Perhaps, error.into()))
-            }
+            Ok(Ok(Exchanged::Answered { answer, .. })) => return Ok(answer),
+        };
+        if error.may_pass() && !matches!(error, CallError::Unsettled { .. }) {
+            *self.outage() = Some(Instant::now());
         }
+        Err(error)
     }
 
     /// Sends one request until it succeeds or cannot; only for requests that may be repeated blindly.
@@ -127,21 +157,48 @@ impl Api {
         self.outage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn exchange(&self, call: &Call) -> Result<Exchanged, kube::Error> {
+    /// The whole answer.
+    async fn exchange(&self, call: &Call) -> Result<Exchanged<Vec<u8>>, kube::Error> {
+        match self.send(call).await? {
+            Exchanged::Refused(refusal) => Ok(Exchanged::Refused(refusal)),
+            Exchanged::Answered { code, answer } => {
+                Ok(Exchanged::Answered { code, answer: answer.collect_bytes().await?.into() })
+            }
+        }
+    }
+
+    /// An answer that has only begun.
+    async fn stream(&self, call: &Call) -> Result<Exchanged<Lines>, kube::Error> {
+        Ok(match self.send(call).await? {
+            Exchanged::Refused(refusal) => Exchanged::Refused(refusal),
+            Exchanged::Answered { code, answer } => Exchanged::Answered { code, answer: Lines::of(answer) },
+        })
+    }
+
+    async fn send(&self, call: &Call) -> Result<Exchanged<Body>, kube::Error> {
         let response = self.client.send(call.request().map_err(kube::Error::HttpError)?).await?;
         let (head, body) = response.into_parts();
-        let body = body.collect_bytes().await?;
+        let code = head.status.as_u16();
         if head.status.is_success() {
-            return Ok(Exchanged::Answered(body.into()));
+            return Ok(Exchanged::Answered { code, answer: body });
         }
         let retry_after = head.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        Ok(Exchanged::Refused(Refusal::read(head.status.as_u16(), retry_after, &body)))
+        Ok(Exchanged::Refused(Refusal::read(code, retry_after, &body.collect_bytes().await?)))
     }
 }
 
-enum Exchanged {
-    Answered(Vec<u8>),
+enum Exchanged<T> {
+    Answered { code: u16, answer: T },
     Refused(Refusal),
+}
+
+impl<T> Exchanged<T> {
+    fn code(&self) -> u16 {
+        match self {
+            Self::Answered { code, .. } => *code,
+            Self::Refused(refusal) => refusal.code,
+        }
+    }
 }
 
 /// Tells of a failure that is going to be tried again.

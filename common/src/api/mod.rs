@@ -8,5 +8,6 @@ mod call_error;
 pub mod classify;
 pub mod client;
 pub mod connect;
+pub mod lines;
 pub mod retry;
 pub mod token;

@@ -40,6 +40,39 @@ impl Deadline {
 #[derive(Debug, PartialEq, Eq)]
 pub struct TimeIsUp;
 
+/// Exponential backoff with jitter and without an end, for a program that runs for ever.
+#[derive(Debug)]
+pub struct Backoff {
+    longest: Duration,
+    tries: u32,
+}
+
+impl Backoff {
+    /// Starts with the shortest pause; none is longer than `longest`, but where the server asks for it.
+    #[must_use]
+    pub fn up_to(longest: Duration) -> Self {
+        Self { longest, tries: 0 }
+    }
+
+    /// The next pause: longer each time, and at least as long as the server asks (Retry-After).
+    pub fn pause(&mut self, asked: Option<Duration>) -> Duration {
+        let own = own_pause(self.tries, self.longest, jitter());
+        self.tries = self.tries.saturating_add(1);
+        asked_pause(asked, own, jitter())
+    }
+
+    /// How often [`pause`](Self::pause) was asked since the last success.
+    #[must_use]
+    pub fn tries(&self) -> u32 {
+        self.tries
+    }
+
+    /// After a success: the next pause is the shortest again.
+    pub fn reset(&mut self) {
+        self.tries = 0;
+    }
+}
+
 /// Exponential backoff with jitter, up to a deadline.
 #[derive(Debug)]
 pub struct Patience {
@@ -79,12 +112,19 @@ fn next_pause(tries: u32, asked: Option<Duration>, remaining: Duration, jitter: 
     if remaining < FIRST_PAUSE {
         return None;
     }
-    let full = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(tries)).min(LONGEST_PAUSE);
-    let own = full.mul_f64(0.5 + jitter / 2.0).min(remaining / 2);
-    // Everybody was told the same number: spread the return over half of it more. It may be 0, which is no leave to
-    // ask without pause.
-    let pause = asked.map_or(own, |asked| asked.mul_f64(1.0 + jitter / 2.0).max(own));
+    let own = own_pause(tries, LONGEST_PAUSE, jitter).min(remaining / 2);
+    let pause = asked_pause(asked, own, jitter);
     (pause < remaining).then_some(pause)
+}
+
+fn own_pause(tries: u32, longest: Duration, jitter: f64) -> Duration {
+    FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(tries)).min(longest).mul_f64(0.5 + jitter / 2.0)
+}
+
+/// Everybody was told the same number: spread the return over half of it more. It may be 0, which is no leave to ask
+/// without pause.
+fn asked_pause(asked: Option<Duration>, own: Duration, jitter: f64) -> Duration {
+    asked.map_or(own, |asked| asked.mul_f64(1.0 + jitter / 2.0).max(own))
 }
 
 /// A number between 0 and 1. Only needs to differ between pods: the standard library's hash keys are random.
@@ -131,6 +171,18 @@ mod tests {
             tries += 1;
         }
         assert!(remaining < FIRST_PAUSE && tries < 10, "{remaining:?} left after {tries} tries");
+    }
+
+    #[test]
+    fn without_a_deadline_pauses_grow_up_to_the_longest_and_begin_anew_after_a_success() {
+        let mut backoff = Backoff::up_to(Duration::from_secs(30));
+        let pauses: Vec<_> = (0..12).map(|_| backoff.pause(None)).collect();
+        assert!(pauses[0] <= FIRST_PAUSE && pauses[0] >= FIRST_PAUSE / 2, "{pauses:?}");
+        assert!(pauses[11] >= Duration::from_secs(15) && pauses[11] <= Duration::from_secs(30), "{pauses:?}");
+        assert_eq!(backoff.tries(), 12);
+        backoff.reset();
+        assert!(backoff.pause(None) <= FIRST_PAUSE);
+        assert!(backoff.pause(Some(Duration::from_secs(7))) >= Duration::from_secs(7), "the server asks for more");
     }
 
     #[test]

@@ -1,0 +1,99 @@
+//! Lists the metadata of many objects, page by page; what they are is not its business.
+
+use std::time::Duration;
+
+use common::api::{
+    call::{Call, Selection},
+    client::{Api, CallError},
+    retry::{Deadline, Patience, TimeIsUp},
+};
+use serde::Deserialize;
+
+use crate::object::{Metadata, Object};
+
+/// Objects in a page: a pod's metadata is up to 5 kB, and one page is in memory at a time.
+const PAGE: u32 = 250;
+
+/// How long one page is tried for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A list that is being read.
+pub struct Pages<'a> {
+    api: &'a Api,
+    selection: &'a Selection,
+    next: Next,
+    version: String,
+}
+
+enum Next {
+    First,
+    After(String),
+    Nothing,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    metadata: PageMetadata,
+    #[serde(default)]
+    items: Vec<Object>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PageMetadata {
+    #[serde(rename = "continue")]
+    continued: String,
+    resource_version: String,
+}
+
+impl<'a> Pages<'a> {
+    /// Begins a list.
+    #[must_use]
+    pub fn new(api: &'a Api, selection: &'a Selection) -> Self {
+        Self { api, selection, next: Next::First, version: String::new() }
+    }
+
+    /// The next page, or `None` after the last. An API that cannot answer now is asked again for a while.
+    ///
+    /// # Errors
+    /// Where the API refuses, does not answer for long, or no longer has the rest of the list ([`Meaning::Expired`]): it
+    /// is to be begun anew then.
+    ///
+    /// [`Meaning::Expired`]: common::api::classify::Meaning::Expired
+    pub async fn next(&mut self) -> Result<Option<Vec<Metadata>>, CallError> {
+        let call = match &self.next {
+            Next::First => Call::list(self.selection, PAGE, None),
+            Next::After(token) => Call::list(self.selection, PAGE, Some(token)),
+            Next::Nothing => return Ok(None),
+        };
+        let page = self.page(&call).await?;
+        self.version = page.metadata.resource_version;
+        self.next = match page.metadata.continued {
+            token if token.is_empty() => Next::Nothing,
+            token => Next::After(token),
+        };
+        Ok(Some(page.items.into_iter().map(|object| object.metadata).collect()))
+    }
+
+    /// The resource version that a watch after the last page begins at.
+    #[must_use]
+    pub fn version(self) -> String {
+        self.version
+    }
+
+    async fn page(&self, call: &Call) -> Result<Page, CallError> {
+        let mut patience = Patience::until(Deadline::after(PATIENCE));
+        loop {
+            match self.api.once(call, patience.deadline()).await {
+                Ok(page) => return Ok(page),
+                Err(error) if !error.may_pass() => return Err(error),
+                Err(error) => {
+                    tracing::debug!(error = %common::api::client::chain(&error), "no page yet; trying again");
+                    if let Err(TimeIsUp) = patience.pause(error.retry_after()).await {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    }
+}

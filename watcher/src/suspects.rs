@@ -1,0 +1,192 @@
+//! Decides which suspect is looked at next and when, and remembers what earlier looks have seen; it never looks itself.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+    time::Instant,
+};
+
+use crate::{object::Key, uid::Uid};
+
+/// A Service that may be an orphan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suspect {
+    /// The Service.
+    pub service: Key,
+    /// The name of the pod that it is said to be for; the Service itself, once read, has the last word.
+    pub pod: Arc<str>,
+    /// What was known of it when it became suspect; nothing of what may be the original tool's.
+    pub known: Option<Known>,
+}
+
+/// A Service that was once seen to be made for a pod, with all evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// The Service's UID.
+    pub service: Uid,
+    /// The pod's.
+    pub pod: Uid,
+}
+
+/// What earlier looks at a suspect have seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// When it became suspect.
+    pub noticed: Instant,
+    /// Since when every look has found its pod absent.
+    pub absent_since: Option<Instant>,
+    /// Since when every look has found its pod finished.
+    pub finished_since: Option<Instant>,
+    /// How many looks in a row were refused.
+    pub refusals: u32,
+}
+
+impl Memory {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(noticed: Instant) -> Self {
+        Self { noticed, absent_since: None, finished_since: None, refusals: 0 }
+    }
+}
+
+/// A suspect to look at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// The suspect.
+    pub suspect: Suspect,
+    /// What earlier looks have seen.
+    pub memory: Memory,
+}
+
+/// What follows from a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing.
+    Settled,
+    /// Another look, then.
+    Again {
+        /// When.
+        at: Instant,
+        /// What is remembered until then.
+        memory: Memory,
+    },
+}
+
+/// All suspects.
+#[derive(Debug, Default)]
+pub struct Suspects {
+    entries: HashMap<Key, Entry>,
+    waiting: BTreeSet<(Instant, Key)>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    case: Case,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// To be looked at then.
+    Waits(Instant),
+    /// Somebody is looking at it.
+    Examined(Meanwhile),
+}
+
+/// What was reported of a suspect while somebody looked at it. The later word never weakens the earlier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Meanwhile {
+    Nothing,
+    /// A new suspicion, which the look may have come too early for.
+    Suspected,
+    /// Its pod was alive: the look, and all before it, are void.
+    Cleared,
+}
+
+impl Suspects {
+    /// Adds a suspect that is to be looked at when it is `due`, or one that is there already, which keeps its memory.
+    pub fn add(&mut self, suspect: Suspect, due: Instant, now: Instant) {
+        let key = suspect.service.clone();
+        match self.entries.get_mut(&key) {
+            None => {
+                let case = Case { suspect, memory: Memory::new(now) };
+                self.entries.insert(key.clone(), Entry { case, state: State::Waits(due) });
+                self.waiting.insert((due, key));
+            }
+            Some(entry) => {
+                // What was known once is not forgotten over what may be the original tool's.
+                let known = suspect.known.or(entry.case.suspect.known);
+                entry.case.suspect = Suspect { known, ..suspect };
+                match entry.state {
+                    State::Waits(at) if due < at => {
+                        entry.state = State::Waits(due);
+                        self.waiting.remove(&(at, key.clone()));
+                        self.waiting.insert((due, key));
+                    }
+                    State::Waits(_) => {}
+                    State::Examined(meanwhile) => entry.state = State::Examined(meanwhile.max(Meanwhile::Suspected)),
+                }
+            }
+        }
+    }
+
+    /// The Service's pod was seen alive: what was seen before counts no more.
+    pub fn clear(&mut self, service: &Key) {
+        let Some(entry) = self.entries.get_mut(service) else { return };
+        match entry.state {
+            State::Waits(at) => {
+                self.entries.remove(service);
+                self.waiting.remove(&(at, service.clone()));
+            }
+            State::Examined(_) => entry.state = State::Examined(Meanwhile::Cleared),
+        }
+    }
+
+    /// The suspect that has been due for the longest time; it must be [settled](Self::settle).
+    pub fn take(&mut self, now: Instant) -> Option<Case> {
+        let (at, _) = self.waiting.first()?;
+        if *at > now {
+            return None;
+        }
+        let (_, key) = self.waiting.pop_first()?;
+        let entry = self.entries.get_mut(&key)?;
+        entry.state = State::Examined(Meanwhile::Nothing);
+        Some(entry.case.clone())
+    }
+
+    /// What became of a look.
+    pub fn settle(&mut self, service: &Key, next: Next, now: Instant) {
+        let Some(entry) = self.entries.get_mut(service) else { return };
+        let (at, memory) = match (entry.state, next) {
+            (State::Examined(Meanwhile::Cleared), _) => (now, Memory::new(now)),
+            (State::Examined(Meanwhile::Suspected), Next::Settled) => (now, Memory::new(now)),
+            (State::Examined(Meanwhile::Suspected), Next::Again { memory, .. }) => (now, memory),
+            (_, Next::Again { at, memory }) => (at, memory),
+            (_, Next::Settled) => {
+                self.entries.remove(service);
+                return;
+            }
+        };
+        entry.state = State::Waits(at);
+        entry.case.memory = memory;
+        self.waiting.insert((at, service.clone()));
+    }
+
+    /// When the next one is due.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Instant> {
+        self.waiting.first().map(|(at, _)| *at)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
