@@ -3,7 +3,7 @@
 use std::{fs, io, time::Duration};
 
 /// Ticks a second in /proc/PID/stat: `USER_HZ`, which Linux keeps at 100 for programs whatever its own clock does (proc(5)).
-const USER_HZ: u32 = 100;
+pub(super) const USER_HZ: u32 = 100;
 
 /// Memory in bytes and processor time of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

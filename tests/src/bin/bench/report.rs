@@ -8,6 +8,7 @@ use crate::{bound::Bound, table::Table};
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     tables: Vec<(String, Table)>,
+    notes: Vec<String>,
     bounds: Vec<Bound>,
 }
 
@@ -15,6 +16,11 @@ impl Report {
     /// Adds a table under a heading.
     pub(crate) fn table(&mut self, heading: impl Into<String>, table: Table) {
         self.tables.push((heading.into(), table));
+    }
+
+    /// Adds a sentence below the tables.
+    pub(crate) fn note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
     }
 
     /// Adds a bound.
@@ -32,6 +38,9 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (heading, table) in &self.tables {
             writeln!(f, "{heading}\n\n{table}")?;
+        }
+        for note in &self.notes {
+            writeln!(f, "{note}\n")?;
         }
         write!(f, "{}", Bound::table(&self.bounds))
     }

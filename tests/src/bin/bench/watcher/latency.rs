@@ -5,11 +5,13 @@ use std::{error::Error, time::Duration};
 use cluster_tests::{
     cost::{
         latency::{Burst, Each, Rivals},
+        load::Load,
         quantiles::Quantiles,
     },
     harness::{ControlPlane, Options},
 };
 
+use super::load_note;
 use crate::{bound::Bound, report::Report, table::Table};
 
 /// How many bursts each takes.
@@ -18,6 +20,7 @@ const BURSTS: usize = 3;
 /// Deletes this many pods one after the other, then as many at once, and at once again.
 pub(crate) async fn bench(pods: usize) -> Result<Report, Box<dyn Error>> {
     let control_plane = ControlPlane::try_start(Options::default()).await?;
+    let load = Load::begin(&control_plane)?;
     let mut rivals = Rivals::start(&control_plane).await;
     eprintln!("latency: {pods} pods of each, one after the other");
     let before = rivals.requests().await;
@@ -25,6 +28,7 @@ pub(crate) async fn bench(pods: usize) -> Result<Report, Box<dyn Error>> {
     let requests = (rivals.requests().await - before) as f64 / pods as f64;
     eprintln!("latency: {BURSTS} bursts of {pods} pods of each");
     let bursts = rivals.bursts(BURSTS, pods).await;
+    let others = load.of_others()?;
     drop(rivals);
     control_plane.close().await;
 
@@ -41,6 +45,7 @@ pub(crate) async fn bench(pods: usize) -> Result<Report, Box<dyn Error>> {
         format!("The watcher: {pods} pods deleted at once, {BURSTS} times, in turns; ms, the slowest"),
         bursts_table(&bursts),
     );
+    report.note(load_note(others));
     report.bound(Bound::new("watcher: Service after its pod, p99, ms", watcher.p99, 100.0));
     // How long the pods themselves take to go is not the watcher's doing.
     let slowest = slowest(&bursts.watcher, |burst| burst.from_last);

@@ -3,10 +3,14 @@
 use std::{error::Error, time::Duration};
 
 use cluster_tests::{
-    cost::scale::{self, Crowd, Idle, Loss, Start},
+    cost::{
+        load::Load,
+        scale::{self, Crowd, Idle, Loss, Start},
+    },
     harness::Running,
 };
 
+use super::load_note;
 use crate::{bound::Bound, report::Report, table::Table};
 
 const MEBIBYTE: f64 = (1 << 20) as f64;
@@ -28,6 +32,7 @@ pub(crate) async fn bench(sizes: &[usize], idle: u64) -> Result<Report, Box<dyn 
     let window = Duration::from_secs(idle);
     let control_plane = scale::control_plane().await?;
     let mut crowd = Crowd::new(&control_plane).await;
+    let load = Load::begin(&control_plane)?;
     let (watcher, start) = crowd.start().await?;
     end(watcher).await;
     let mut rows = vec![(start, None)];
@@ -60,9 +65,10 @@ pub(crate) async fn bench(sizes: &[usize], idle: u64) -> Result<Report, Box<dyn 
     let (watcher, row) = measure(&crowd, window).await?;
     end(watcher).await;
     rows.push(row);
+    let others = load.of_others()?;
     drop(crowd);
     control_plane.close().await;
-    report(&rows, &seen, &unseen)
+    report(&rows, &seen, &unseen, others)
 }
 
 /// A start, and the idle time after it where that was measured.
@@ -86,7 +92,7 @@ async fn grow(crowd: &mut Crowd<'_>, size: usize) {
     }
 }
 
-fn report(rows: &[Row], seen: &Loss, unseen: &Loss) -> Result<Report, Box<dyn Error>> {
+fn report(rows: &[Row], seen: &Loss, unseen: &Loss, others: f64) -> Result<Report, Box<dyn Error>> {
     let [.., (alone, Some(idle)), (beside_others, Some(_))] = rows else { return Err("nothing was measured".into()) };
     let mut report = Report::default();
     report.table(
@@ -94,6 +100,7 @@ fn report(rows: &[Row], seen: &Loss, unseen: &Loss) -> Result<Report, Box<dyn Er
         starts_table(rows),
     );
     report.table(format!("The watcher with {} pods, some of which go", alone.couples), losses_table(seen, unseen));
+    report.note(load_note(others));
     let at = |what: &str| format!("watcher: {what} at {} + {}", alone.couples, alone.couples);
     let peak = alone.peak_resident.max(seen.peak_resident).max(unseen.peak_resident);
     report.bound(Bound::new(at("peak RSS, also while pods go, MiB,"), mebibytes(peak), 20.0));
