@@ -81,6 +81,7 @@ bench-watcher: tools
 .PHONY: docs
 docs: tools
 	UPDATE_DOCS=1 cargo test --package $(CREATOR) --test configuration
+	UPDATE_DOCS=1 cargo test --package $(WATCHER) --test configuration
 	UPDATE_DOCS=1 cargo test --package cluster-tests --test docs the_map_of_modules
 
 .PHONY: clean

@@ -1,4 +1,4 @@
-//! docs/configuration.md: its tables are the ones of the code, and its examples are valid.
+//! docs/configuration.md: the tables of the creator are the ones of the code, and its examples are valid.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,10 +23,8 @@ fn text() -> String {
     fs::read_to_string(document()).unwrap()
 }
 
-/// The fenced blocks in this language.
-fn blocks(language: &str) -> Vec<String> {
-    let fence = format!("\n```{language}\n");
-    text().split(&fence).skip(1).map(|rest| rest.split("\n```").next().unwrap().to_owned()).collect()
+fn examples(language: &str) -> Vec<String> {
+    table::examples(&text(), language, &command())
 }
 
 fn load(environment: &[(&str, &str)], file: &str) -> Settings {
@@ -60,10 +58,9 @@ fn its_tables_are_the_ones_of_the_code() {
 
 #[test]
 fn its_examples_of_config_yaml_are_valid() {
-    let examples = blocks("yaml");
+    let examples = examples("yaml");
     assert_eq!(examples.len(), 3);
     for example in &examples {
-        assert!(example.starts_with("# config.yaml\n"), "{example}");
         load(&[], example);
     }
     let documented = load(&[], &examples[0]);
@@ -73,10 +70,10 @@ fn its_examples_of_config_yaml_are_valid() {
 
 #[test]
 fn its_examples_of_the_environment_are_valid() {
-    let examples = blocks("env");
+    let examples = examples("env");
     assert_eq!(examples.len(), 2);
     let read = |example: &str| {
-        let variables: Vec<_> = example.lines().map(|line| line.split_once('=').unwrap()).collect();
+        let variables: Vec<_> = example.lines().skip(1).map(|line| line.split_once('=').unwrap()).collect();
         for (name, _) in &variables {
             let known = |argument: &clap::Arg| argument.get_long() == Some(&name.to_lowercase().replace('_', "-"));
             assert!(command().get_arguments().any(known), "{name} is no option");

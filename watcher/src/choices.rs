@@ -29,10 +29,11 @@ impl FromStr for Listen {
     type Err = InvalidListen;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text == "off" {
-            return Ok(Self::Off);
+        match text {
+            // `false` is what Helm makes of an unquoted `off` in its values.
+            "off" | "false" => Ok(Self::Off),
+            _ => text.parse().map(Self::At).map_err(|_| InvalidListen),
         }
-        text.parse().map(Self::At).map_err(|_| InvalidListen)
     }
 }
 

@@ -16,10 +16,11 @@ use crate::{
     examiner::Examiner,
     index::{Change, Findings, Index},
     metrics::{Held, Metrics},
-    pace::Failure,
+    object::Key,
+    outage::Outage,
     report::{Report, millis},
     scan::{Scan, Scanned},
-    suspects::{Case, Next},
+    suspects::{Case, Memory, Next},
 };
 
 /// So many suspects of a scan are looked at as soon as there is room, …
@@ -48,6 +49,7 @@ pub struct Controller {
     report: Report,
     metrics: Metrics,
     index: Index,
+    outage: Outage,
     /// The scan that is under way, at most one.
     scanning: JoinSet<Result<Scanned, CallError>>,
     scan_begun: Instant,
@@ -67,6 +69,7 @@ impl Controller {
             report,
             metrics,
             index: Index::default(),
+            outage: Outage::default(),
             scanning: JoinSet::new(),
             scan_begun: Instant::now(),
             scan_due: None,
@@ -148,7 +151,8 @@ impl Controller {
         let next = match outcome {
             Outcome::Failed(error) => self.failed(case, &error, now),
             other => {
-                if let Some(after) = self.examiner.pace.succeeded(now) {
+                self.examiner.pace.succeeded();
+                if let Some(after) = self.outage.ended(now) {
                     tracing::info!(after_ms = millis(after), "the API answers again");
                 }
                 settle(&mut self.report, case, other)
@@ -160,35 +164,24 @@ impl Controller {
     /// What concerns all suspects slows all down, what concerns one only that one.
     fn failed(&mut self, case: &Case, error: &CallError, now: Instant) -> Next {
         let is_silence = error.may_pass();
-        if is_silence || error.meaning() == Some(Meaning::Rbac) {
-            if self.examiner.pace.failed(error.retry_after(), now) == Failure::First {
-                let error = chain(error);
-                match is_silence {
-                    true => tracing::warn!(error, "the API does not answer; waiting"),
-                    false => tracing::warn!(
-                        error,
-                        namespace = %case.suspect.service.namespace,
-                        service = %case.suspect.service.name,
-                        "cannot delete a Service; trying again"
-                    ),
-                }
-            }
-        } else if case.memory.refusals == 0 {
-            tracing::warn!(
-                error = chain(error),
-                namespace = %case.suspect.service.namespace,
-                service = %case.suspect.service.name,
-                "cannot delete a Service; trying again"
-            );
+        let concerns_all = is_silence || error.meaning() == Some(Meaning::Rbac);
+        if concerns_all {
+            self.examiner.pace.failed(error.retry_after(), now);
         }
-        let mut memory = case.memory;
-        let at = if is_silence {
-            now
-        } else {
-            memory.refusals += 1;
-            now + pause(memory.refusals)
-        };
-        Next::Again { at, memory }
+        let is_news = if concerns_all { self.outage.failed(error, now) } else { case.memory.refusals == 0 };
+        if is_news {
+            let error = chain(error);
+            let Key { namespace, name } = &case.suspect.service;
+            match is_silence {
+                true => tracing::warn!(error, "the API does not answer; waiting"),
+                false => tracing::warn!(error, %namespace, service = %name, "cannot delete a Service; trying again"),
+            }
+        }
+        if is_silence {
+            return Next::Again { at: now, memory: case.memory };
+        }
+        let refusals = case.memory.refusals + 1;
+        Next::Again { at: now + pause(refusals), memory: Memory { refusals, ..case.memory } }
     }
 
     fn scanned(&mut self, result: Result<Scanned, CallError>) {

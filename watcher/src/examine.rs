@@ -180,3 +180,171 @@ impl Examination {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use common::labels::{CREATOR, CREATOR_LABEL, POD_NAME_ANNOTATION, POD_NAME_LABEL, POD_UID_ANNOTATION};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        object::Key,
+        orphan::Life,
+        suspects::{Known, Suspect},
+    };
+
+    const RULES: Rules = Rules { grace: Duration::from_secs(60), release_delay: Duration::ZERO };
+
+    fn service(labels: &Value, annotations: &Value) -> Service {
+        serde_json::from_value(json!({
+            "metadata": {"name": "app-0", "namespace": "ns", "uid": "s1", "resourceVersion": "7",
+                "labels": labels, "annotations": annotations},
+            "spec": {"type": "NodePort", "selector": {POD_NAME_LABEL: "app-0"}},
+        }))
+        .unwrap()
+    }
+
+    fn ours(pod: &str, uid: &str) -> Service {
+        service(&json!({CREATOR_LABEL: CREATOR}), &json!({POD_NAME_ANNOTATION: pod, POD_UID_ANNOTATION: uid}))
+    }
+
+    fn original() -> Service {
+        service(&json!({CREATOR_LABEL: CREATOR}), &json!({}))
+    }
+
+    /// An examination of Service app-0, which was known to be made for the pod with this UID.
+    fn examination(known: Option<&str>, now: Instant) -> Examination {
+        let known = known.map(|uid| Known { service: Uid::of("s1"), pod: Uid::of(uid) });
+        let service = Key { namespace: "ns".into(), name: "app-0".into() };
+        let case = Case { suspect: Suspect { service, pod: "app-0".into(), known }, memory: Memory::new(now) };
+        let (examination, first) = Examination::new(case, RULES);
+        assert_eq!(first, Step::ReadBoth("app-0".into()));
+        examination
+    }
+
+    fn alive(uid: &str) -> Read {
+        Read::Present { uid: uid.into(), life: Life::Alive }
+    }
+
+    #[track_caller]
+    fn sentence(step: Step) -> Sentence {
+        match step {
+            Step::Delete(sentence) => sentence,
+            other => panic!("no sentence: {other:?}"),
+        }
+    }
+
+    fn kept(why: Kept) -> Step {
+        Step::Done(Finding::Kept { uid: "s1".into(), resource_version: "7".into(), why })
+    }
+
+    #[test]
+    fn the_service_of_a_pod_known_before_is_judged_by_one_look() {
+        let now = Instant::now();
+        let mut examination = examination(Some("u1"), now);
+        let sentence = sentence(examination.read_both(Some(ours("app-0", "u1")), &Read::Absent, now));
+        assert_eq!((sentence.uid.as_str(), sentence.resource_version.as_str()), ("s1", "7"));
+        assert_eq!((sentence.reason, sentence.pod_uid.as_deref()), (Reason::PodGone, Some("u1")));
+        assert_eq!(examination.deleted(Deletion::Done, now), Step::Done(Finding::Deleted(sentence)));
+    }
+
+    #[test]
+    fn a_pod_that_was_not_known_is_read_again_after_its_service() {
+        let now = Instant::now();
+        for (first, known) in [(Read::Absent, None), (Read::Absent, Some("u1")), (alive("u1"), Some("u1"))] {
+            let mut examination = examination(known, now);
+            // Both came into being after the pod's name was read, and before the Service was.
+            let step = examination.read_both(Some(ours("app-0", "u2")), &first, now);
+            assert_eq!(step, Step::ReadPod("app-0".into()), "{first:?}, {known:?}");
+            assert_eq!(examination.read_pod("app-0", &alive("u2"), now), kept(Kept::PodLives));
+        }
+        let mut unknown = examination(None, now);
+        unknown.read_both(Some(ours("app-0", "u2")), &Read::Absent, now);
+        assert_eq!(sentence(unknown.read_pod("app-0", &Read::Absent, now)).reason, Reason::PodGone);
+    }
+
+    #[test]
+    fn the_service_itself_says_which_pod_to_read() {
+        let now = Instant::now();
+        let mut examination = examination(Some("u1"), now);
+        let step = examination.read_both(Some(ours("app-9", "u9")), &Read::Absent, now);
+        assert_eq!(step, Step::ReadPod("app-9".into()));
+        assert_eq!(examination.read_pod("app-9", &alive("u9"), now), kept(Kept::PodLives));
+    }
+
+    #[test]
+    fn a_service_that_changes_under_the_delete_is_read_and_judged_again() {
+        let now = Instant::now();
+        let mut examination = examination(Some("u1"), now);
+        sentence(examination.read_both(Some(ours("app-0", "u1")), &Read::Absent, now));
+        assert_eq!(examination.deleted(Deletion::Conflict, now), Step::ReadBoth("app-0".into()));
+        let step = examination.read_both(Some(service(&json!({}), &json!({}))), &Read::Absent, now);
+        assert_eq!(step, kept(Kept::Foreign));
+    }
+
+    #[test]
+    fn a_service_that_changes_all_the_time_is_put_off() {
+        let now = Instant::now();
+        let mut examination = examination(Some("u1"), now);
+        for _ in 0..CONFLICTS {
+            sentence(examination.read_both(Some(ours("app-0", "u1")), &Read::Absent, now));
+            assert_eq!(examination.deleted(Deletion::Conflict, now), Step::ReadBoth("app-0".into()));
+        }
+        sentence(examination.read_both(Some(ours("app-0", "u1")), &Read::Absent, now));
+        let Step::Done(Finding::Wait { at, .. }) = examination.deleted(Deletion::Conflict, now) else {
+            panic!("it goes on and on");
+        };
+        assert!(at > now);
+    }
+
+    #[test]
+    fn what_is_gone_or_going_needs_no_delete() {
+        let now = Instant::now();
+        assert_eq!(examination(Some("u1"), now).read_both(None, &Read::Absent, now), Step::Done(Finding::Gone));
+        let mut going = ours("app-0", "u1");
+        going.metadata.deletion_timestamp = Some(serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap());
+        let step = examination(Some("u1"), now).read_both(Some(going), &Read::Absent, now);
+        assert_eq!(step, kept(Kept::BeingDeleted));
+        let mut examination = examination(Some("u1"), now);
+        sentence(examination.read_both(Some(ours("app-0", "u1")), &Read::Absent, now));
+        assert_eq!(examination.deleted(Deletion::NotFound, now), Step::Done(Finding::Gone));
+    }
+
+    #[test]
+    fn the_original_tools_takes_two_looks_each_with_the_pod_read_last() {
+        let now = Instant::now();
+        let mut first = examination(None, now);
+        assert_eq!(first.read_both(Some(original()), &Read::Absent, now), Step::ReadPod("app-0".into()));
+        let Step::Done(Finding::Wait { at, memory, until: Until::Seen }) = first.read_pod("app-0", &Read::Absent, now)
+        else {
+            panic!("one look is not enough");
+        };
+        assert_eq!(at, now + Duration::from_secs(30));
+        let mut second = examination(None, now);
+        second.case.memory = memory;
+        assert_eq!(second.read_both(Some(original()), &Read::Absent, at), Step::ReadPod("app-0".into()));
+        let sentence = sentence(second.read_pod("app-0", &Read::Absent, at));
+        assert_eq!((sentence.reason, sentence.pod_uid), (Reason::PodGone, None));
+    }
+
+    #[test]
+    fn a_label_lost_by_hand_saves_only_what_was_not_known() {
+        let now = Instant::now();
+        let unlabelled = || {
+            let annotations = json!({POD_NAME_ANNOTATION: "app-0", POD_UID_ANNOTATION: "u1"});
+            Some(service(&json!({}), &annotations))
+        };
+        let step = examination(Some("u1"), now).read_both(unlabelled(), &Read::Absent, now);
+        assert_eq!(sentence(step).reason, Reason::PodGone);
+        for known in [None, Some("u9")] {
+            let step = examination(known, now).read_both(unlabelled(), &Read::Absent, now);
+            assert_eq!(step, kept(Kept::Unclear(common::ownership::Doubt::OnlyAnnotated)), "{known:?}");
+        }
+        let mut copy = examination(Some("u1"), now);
+        copy.case.suspect.known = Some(Known { service: Uid::of("another"), pod: Uid::of("u1") });
+        let step = copy.read_both(unlabelled(), &Read::Absent, now);
+        assert_eq!(step, kept(Kept::Unclear(common::ownership::Doubt::OnlyAnnotated)), "a copy by hand");
+    }
+}

@@ -355,3 +355,173 @@ impl Held {
         Some(Suspect { service: pod.sibling(&self.name), pod: Arc::clone(&pod.name), known })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        Key { namespace: "ns".into(), name: name.into() }
+    }
+
+    fn pod(name: &str, uid: &str) -> PodSeen {
+        PodSeen { key: key(name), uid: Uid::of(uid), wants_service: true }
+    }
+
+    /// A Service with this lead, whose UID is its name and a number.
+    fn service(name: &str, number: u32, lead: Lead) -> ServiceSeen {
+        let uid = Uid::of(&format!("{name}-{number}"));
+        ServiceSeen { key: key(name), uid, resource_version: String::new(), lead }
+    }
+
+    fn made_for(pod: &str, uid: &str) -> Lead {
+        Lead::Pod { name: pod.into(), uid: Uid::of(uid) }
+    }
+
+    /// An index after both lists.
+    fn index(pods: &[PodSeen], services: &[ServiceSeen]) -> Index {
+        let mut index = Index::default();
+        relist(&mut index, Watched::Services, services.iter().cloned().map(Change::Service));
+        relist(&mut index, Watched::Pods, pods.iter().cloned().map(Change::Pod));
+        assert!(index.is_complete());
+        index
+    }
+
+    fn relist(index: &mut Index, watched: Watched, objects: impl Iterator<Item = Change>) -> Vec<String> {
+        let mut found = suspects(&index.note(Change::Listing(watched)));
+        for object in objects {
+            found.extend(suspects(&index.note(object)));
+        }
+        found.extend(suspects(&index.note(Change::Listed(watched))));
+        found
+    }
+
+    fn suspects(findings: &Findings) -> Vec<String> {
+        let mut names: Vec<_> = findings.suspects.iter().map(|suspect| suspect.service.name.to_string()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn nothing_is_suspect_before_both_lists_are_complete() {
+        let mut index = Index::default();
+        let orphan = service("app-0", 1, made_for("app-0", "u1"));
+        assert!(suspects(&index.note(Change::Listing(Watched::Services))).is_empty());
+        assert!(suspects(&index.note(Change::Service(orphan))).is_empty());
+        assert!(suspects(&index.note(Change::Listed(Watched::Services))).is_empty());
+        assert!(suspects(&index.note(Change::PodGone(pod("app-0", "u1")))).is_empty());
+        assert!(!index.is_complete());
+        assert!(suspects(&index.note(Change::Listed(Watched::Pods))).is_empty(), "the first scan finds it");
+    }
+
+    #[test]
+    fn a_pod_that_goes_makes_its_services_suspect_and_no_other() {
+        let mut index = index(
+            &[pod("app-0", "u1"), pod("app-1", "u2")],
+            &[
+                service("app-0", 1, made_for("app-0", "u1")),
+                service("fixed-name", 1, made_for("app-0", "u1")),
+                service("app-1", 1, made_for("app-1", "u2")),
+                service("left-alone", 1, Lead::Nobody(None)),
+            ],
+        );
+        assert_eq!(suspects(&index.note(Change::PodGone(pod("app-0", "u1")))), ["app-0", "fixed-name"]);
+        assert_eq!(index.tally(), Tally { services: 4, pods_without_service: 0 });
+    }
+
+    #[test]
+    fn a_late_word_of_an_earlier_pod_concerns_only_its_own_services() {
+        let mut index = index(&[pod("app-0", "u2")], &[service("app-0", 1, made_for("app-0", "u2"))]);
+        assert!(suspects(&index.note(Change::PodGone(pod("app-0", "u1")))).is_empty());
+        index.note(Change::Service(service("old", 1, made_for("app-0", "u1"))));
+        assert_eq!(suspects(&index.note(Change::PodGone(pod("app-0", "u1")))), ["old"]);
+    }
+
+    #[test]
+    fn a_pod_of_the_same_name_makes_the_services_of_the_earlier_one_suspect_once() {
+        let mut index = index(&[pod("app-0", "u1")], &[service("app-0", 1, made_for("app-0", "u1"))]);
+        assert_eq!(suspects(&index.note(Change::Pod(pod("app-0", "u2")))), ["app-0"]);
+        assert!(suspects(&index.note(Change::Pod(pod("app-0", "u2")))).is_empty(), "an update says nothing new");
+        let new = service("app-0", 2, made_for("app-0", "u2"));
+        assert!(suspects(&index.note(Change::Service(new))).is_empty());
+        assert_eq!(index.tally(), Tally { services: 1, pods_without_service: 0 });
+    }
+
+    #[test]
+    fn a_service_that_comes_after_its_pod_has_gone_is_suspect_once() {
+        let mut index = index(&[], &[]);
+        let late = service("app-0", 1, made_for("app-0", "u1"));
+        assert_eq!(suspects(&index.note(Change::Service(late.clone()))), ["app-0"]);
+        assert!(suspects(&index.note(Change::Service(late))).is_empty(), "an update says nothing new");
+        let edited = service("app-0", 1, made_for("app-0", "u9"));
+        assert_eq!(suspects(&index.note(Change::Service(edited))), ["app-0"]);
+    }
+
+    #[test]
+    fn what_may_be_the_original_tools_goes_by_the_name() {
+        let mut index = index(&[pod("app-0", "u1")], &[service("app-0", 1, Lead::ByName)]);
+        let gone = index.note(Change::PodGone(pod("app-0", "u1")));
+        assert_eq!(gone.suspects[0].known, None);
+        let back = index.note(Change::Pod(pod("app-0", "u2")));
+        assert_eq!((back.suspects.len(), back.cleared), (0, vec![key("app-0")]));
+    }
+
+    #[test]
+    fn a_list_tells_what_went_while_nobody_watched() {
+        let mut index = index(
+            &[pod("app-0", "u1"), pod("app-1", "u2")],
+            &[service("app-0", 1, made_for("app-0", "u1")), service("app-1", 1, made_for("app-1", "u2"))],
+        );
+        assert_eq!(relist(&mut index, Watched::Pods, [Change::Pod(pod("app-1", "u2"))].into_iter()), ["app-0"]);
+        // A list that breaks off and is begun anew counts only what its last try named.
+        index.note(Change::Listing(Watched::Pods));
+        index.note(Change::Pod(pod("app-1", "u2")));
+        assert_eq!(relist(&mut index, Watched::Pods, [].into_iter()), ["app-1"]);
+        relist(&mut index, Watched::Services, [].into_iter());
+        assert_eq!((index.tally(), index.pods()), (Tally::default(), 0));
+        assert!(index.slots.is_empty() && index.pods_of.is_empty(), "nothing is held in vain");
+    }
+
+    #[test]
+    fn a_service_that_lost_its_label_is_remembered_until_its_pod_goes() {
+        let ours = service("app-0", 1, made_for("app-0", "u1"));
+        for leave in [true, false] {
+            let mut index = index(&[pod("app-0", "u1")], std::slice::from_ref(&ours));
+            if leave {
+                index.note(Change::ServiceGone(ours.clone()));
+            } else {
+                relist(&mut index, Watched::Services, [].into_iter());
+            }
+            assert_eq!(index.tally(), Tally { services: 0, pods_without_service: 1 });
+            let gone = index.note(Change::PodGone(pod("app-0", "u1")));
+            let known = Known { service: ours.uid, pod: Uid::of("u1") };
+            assert_eq!(gone.suspects[0].known, Some(known));
+            assert!(index.slots.is_empty() && index.pods_of.is_empty(), "nothing is held in vain");
+        }
+    }
+
+    #[test]
+    fn a_service_may_come_to_serve_another_pod() {
+        let mut index = index(&[pod("app-0", "u1"), pod("app-1", "u2")], &[service("web", 1, made_for("app-0", "u1"))]);
+        assert!(suspects(&index.note(Change::Service(service("web", 1, made_for("app-1", "u2"))))).is_empty());
+        assert!(suspects(&index.note(Change::PodGone(pod("app-0", "u1")))).is_empty());
+        assert_eq!(index.tally(), Tally { services: 1, pods_without_service: 0 });
+        assert_eq!(suspects(&index.note(Change::PodGone(pod("app-1", "u2")))), ["web"]);
+        index.note(Change::ServiceGone(service("web", 1, made_for("app-1", "u2"))));
+        assert!(index.slots.is_empty() && index.pods_of.is_empty(), "nothing is held in vain");
+    }
+
+    #[test]
+    fn live_pods_without_a_service_are_counted() {
+        let ran_nothing = PodSeen { wants_service: false, ..pod("app-2", "u3") };
+        let mut index = index(&[pod("app-0", "u1"), pod("app-1", "u2"), ran_nothing], &[]);
+        assert_eq!(index.tally().pods_without_service, 2);
+        index.note(Change::Service(service("app-0", 1, made_for("app-0", "u1"))));
+        index.note(Change::Service(service("app-1", 1, made_for("app-1", "an earlier one"))));
+        assert_eq!(index.tally(), Tally { services: 2, pods_without_service: 1 });
+        index.note(Change::ServiceGone(service("app-0", 2, made_for("app-0", "u1"))));
+        assert_eq!(index.tally().services, 2, "a late word of an earlier Service");
+        index.note(Change::Service(service("app-1", 2, Lead::ByName)));
+        assert_eq!(index.tally().pods_without_service, 0);
+    }
+}

@@ -13,6 +13,7 @@ pub mod metrics;
 pub mod object;
 pub mod once;
 pub mod orphan;
+pub mod outage;
 pub mod pace;
 pub mod pages;
 pub mod report;

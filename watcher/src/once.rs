@@ -72,7 +72,7 @@ pub async fn once(cleanup: Cleanup, scan: &Scan, mut report: Report) -> Result<(
                     Outcome::Found(Finding::Wait { until: Until::Told, .. }) => Next::Settled,
                     other => {
                         silent_since = None;
-                        examiner.pace.succeeded(now);
+                        examiner.pace.succeeded();
                         settle(&mut report, &case, other)
                     }
                 };

@@ -215,3 +215,216 @@ pub fn judge(claim: &Claim, standing: Option<Standing>, memory: Memory, rules: R
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use common::ownership::PodRef;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const RULES: Rules = Rules { grace: Duration::from_secs(60), release_delay: Duration::ZERO };
+    const DELAYED: Rules = Rules { grace: Duration::from_secs(60), release_delay: Duration::from_secs(45) };
+
+    fn ours() -> Claim {
+        Claim::Pod(PodRef { name: "app-0".into(), uid: "u1".into() })
+    }
+
+    fn original() -> Claim {
+        Claim::OriginalTool { pod_name: "app-0".into() }
+    }
+
+    fn present(uid: &str, life: Life) -> Read {
+        Read::Present { uid: uid.into(), life }
+    }
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    /// The verdict at the second of two looks so many seconds apart that see the same, or at the only one.
+    fn verdict(claim: &Claim, read: &Read, rules: Rules, apart: Option<u64>) -> Verdict {
+        let first = Instant::now();
+        let standing = standing(claim, read);
+        let memory = standing.map_or(Memory::new(first), |standing| Memory::new(first).after(standing, first));
+        let now = first + seconds(apart.unwrap_or(0));
+        let memory = standing.map_or(memory, |standing| memory.after(standing, now));
+        judge(claim, standing, memory, rules, now)
+    }
+
+    #[test]
+    fn every_row() {
+        let finished = |ended_ago: Option<u64>| Life::Finished { ended_ago: ended_ago.map(seconds) };
+        let keep = Verdict::Keep(Kept::PodLives);
+        let table = [
+            ("ours, pod lives", ours(), present("u1", Life::Alive), RULES, None, keep.clone()),
+            ("ours, pod gone", ours(), Read::Absent, RULES, None, Verdict::Delete(Reason::PodGone)),
+            ("… with a delay", ours(), Read::Absent, DELAYED, None, Verdict::Wait(seconds(45), Until::Seen)),
+            ("… in the middle of it", ours(), Read::Absent, DELAYED, Some(44), Verdict::Wait(seconds(1), Until::Seen)),
+            ("… after it", ours(), Read::Absent, DELAYED, Some(45), Verdict::Delete(Reason::PodGone)),
+            (
+                "ours, pod replaced",
+                ours(),
+                present("u2", Life::Alive),
+                DELAYED,
+                None,
+                Verdict::Delete(Reason::PodReplaced),
+            ),
+            (
+                "… by one that has finished",
+                ours(),
+                present("u2", finished(None)),
+                RULES,
+                None,
+                Verdict::Delete(Reason::PodReplaced),
+            ),
+            (
+                "ours, pod finished just now",
+                ours(),
+                present("u1", finished(Some(0))),
+                RULES,
+                None,
+                Verdict::Wait(seconds(60), Until::Told),
+            ),
+            (
+                "… within the grace",
+                ours(),
+                present("u1", finished(Some(59))),
+                RULES,
+                None,
+                Verdict::Wait(seconds(1), Until::Told),
+            ),
+            (
+                "… after it",
+                ours(),
+                present("u1", finished(Some(60))),
+                RULES,
+                None,
+                Verdict::Delete(Reason::PodFinished),
+            ),
+            (
+                "… by a clock that is ahead of ours",
+                ours(),
+                present("u1", finished(Some(0))),
+                RULES,
+                Some(60),
+                Verdict::Delete(Reason::PodFinished),
+            ),
+            (
+                "ours, pod evicted before anything ran",
+                ours(),
+                present("u1", finished(None)),
+                RULES,
+                None,
+                Verdict::Wait(seconds(60), Until::Seen),
+            ),
+            (
+                "… seen so for longer than the grace",
+                ours(),
+                present("u1", finished(None)),
+                RULES,
+                Some(61),
+                Verdict::Delete(Reason::PodFinished),
+            ),
+            ("original tool's, pod lives", original(), present("u7", Life::Alive), RULES, Some(90), keep.clone()),
+            ("… finished", original(), present("u7", finished(Some(900))), RULES, Some(90), keep),
+            ("… absent once", original(), Read::Absent, RULES, None, Verdict::Wait(SECOND_LOOK, Until::Seen)),
+            (
+                "… absent too short a time",
+                original(),
+                Read::Absent,
+                RULES,
+                Some(29),
+                Verdict::Wait(seconds(1), Until::Seen),
+            ),
+            ("… absent twice", original(), Read::Absent, RULES, Some(30), Verdict::Delete(Reason::PodGone)),
+            ("… with a delay", original(), Read::Absent, DELAYED, Some(30), Verdict::Wait(seconds(15), Until::Seen)),
+            (
+                "unclear",
+                Claim::Unclear(Doubt::OnlyLabelled),
+                Read::Absent,
+                RULES,
+                Some(90),
+                Verdict::Keep(Kept::Unclear(Doubt::OnlyLabelled)),
+            ),
+            ("foreign", Claim::Foreign, Read::Absent, RULES, Some(90), Verdict::Keep(Kept::Foreign)),
+        ];
+        for (case, claim, read, rules, apart, expected) in table {
+            assert_eq!(verdict(&claim, &read, rules, apart), expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn a_pod_seen_in_between_makes_the_absence_begin_anew() {
+        let start = Instant::now();
+        let at = |seconds_later| start + seconds(seconds_later);
+        let memory = Memory::new(start).after(Standing::Gone, at(0)).after(Standing::Gone, at(20));
+        assert_eq!(memory.absent_since, Some(at(0)));
+        let memory = memory.after(Standing::Alive, at(25)).after(Standing::Gone, at(31));
+        assert_eq!(memory.absent_since, Some(at(31)));
+        assert_eq!(
+            judge(&original(), Some(Standing::Gone), memory, RULES, at(31)),
+            Verdict::Wait(SECOND_LOOK, Until::Seen)
+        );
+    }
+
+    fn read(status: &Value) -> Read {
+        let pod: Pod =
+            serde_json::from_value(json!({"metadata": {"name": "app-0", "uid": "u1"}, "status": status})).unwrap();
+        Read::of(Some(&pod), "2026-01-01T00:10:00Z".parse().unwrap())
+    }
+
+    #[test]
+    fn a_pod_has_finished_when_its_phase_says_so_and_its_last_container_tells_when() {
+        let ended = |at: &str| {
+            json!({"name": "c", "image": "i", "imageID": "", "ready": false, "restartCount": 0,
+            "state": {"terminated": {"exitCode": 0, "finishedAt": at}}})
+        };
+        let running = json!({"name": "c", "image": "i", "imageID": "", "ready": true, "restartCount": 0,
+            "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}});
+        let finished = |ended_ago: Option<u64>| present("u1", Life::Finished { ended_ago: ended_ago.map(seconds) });
+        for (case, status, expected) in [
+            ("no status", json!({}), present("u1", Life::Alive)),
+            ("pending", json!({"phase": "Pending"}), present("u1", Life::Alive)),
+            ("running", json!({"phase": "Running", "containerStatuses": [running]}), present("u1", Life::Alive)),
+            ("its node is lost", json!({"phase": "Unknown"}), present("u1", Life::Alive)),
+            (
+                "between two restarts",
+                json!({"phase": "Running", "containerStatuses": [ended("2026-01-01T00:00:00Z")]}),
+                present("u1", Life::Alive),
+            ),
+            ("evicted", json!({"phase": "Failed", "reason": "Evicted"}), finished(None)),
+            (
+                "failed",
+                json!({"phase": "Failed", "initContainerStatuses": [ended("2026-01-01T00:00:00Z")],
+                    "containerStatuses": [ended("2026-01-01T00:08:00Z"), ended("2026-01-01T00:09:00Z")]}),
+                finished(Some(60)),
+            ),
+            (
+                "failed in its init container",
+                json!({"phase": "Failed", "initContainerStatuses": [ended("2026-01-01T00:05:00Z")],
+                    "containerStatuses": [{"name": "c", "image": "i", "imageID": "", "ready": false,
+                        "restartCount": 0, "state": {"waiting": {"reason": "PodInitializing"}}}]}),
+                finished(Some(300)),
+            ),
+            (
+                "succeeded on a node whose clock is ahead",
+                json!({"phase": "Succeeded", "containerStatuses": [ended("2026-01-01T00:11:00Z")]}),
+                finished(Some(0)),
+            ),
+        ] {
+            assert_eq!(read(&status), expected, "{case}");
+        }
+        assert_eq!(Read::of(None, Timestamp::now()), Read::Absent);
+    }
+
+    #[test]
+    fn a_pod_that_is_being_deleted_lives_until_it_is_gone() {
+        let pod: Pod = serde_json::from_value(json!({
+            "metadata": {"name": "app-0", "uid": "u1", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+            "status": {"phase": "Running"},
+        }))
+        .unwrap();
+        assert_eq!(Read::of(Some(&pod), Timestamp::now()), present("u1", Life::Alive));
+    }
+}

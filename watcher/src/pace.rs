@@ -16,38 +16,23 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Pace {
     backoff: Backoff,
-    paused: Option<Pause>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Pause {
-    since: Instant,
-    until: Instant,
+    paused_until: Option<Instant>,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { backoff: Backoff::up_to(LONGEST_PAUSE), paused: None }
+        Self { backoff: Backoff::up_to(LONGEST_PAUSE), paused_until: None }
     }
-}
-
-/// Whether a failure is the first of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// It is.
-    First,
-    /// It is not.
-    Further,
 }
 
 impl Pace {
     /// How many more may be examined now, while so many are.
     #[must_use]
     pub fn room(&self, examined: usize, now: Instant) -> usize {
-        let most = match self.paused {
+        let most = match self.paused_until {
             None => AT_ONCE,
             // After a pause one asks first.
-            Some(pause) if now >= pause.until => 1,
+            Some(until) if now >= until => 1,
             Some(_) => 0,
         };
         most.saturating_sub(examined)
@@ -56,28 +41,20 @@ impl Pace {
     /// When there is room again, if there is none for a time.
     #[must_use]
     pub fn resumes(&self) -> Option<Instant> {
-        self.paused.map(|pause| pause.until)
+        self.paused_until
     }
 
     /// An examination failed for a reason that concerns all: what was begun at the same time fails too, and counts once.
-    pub fn failed(&mut self, asked: Option<Duration>, now: Instant) -> Failure {
-        match &mut self.paused {
-            Some(pause) if now < pause.until => Failure::Further,
-            Some(pause) => {
-                pause.until = now + self.backoff.pause(asked);
-                Failure::Further
-            }
-            None => {
-                self.paused = Some(Pause { since: now, until: now + self.backoff.pause(asked) });
-                Failure::First
-            }
+    pub fn failed(&mut self, asked: Option<Duration>, now: Instant) {
+        if self.paused_until.is_none_or(|until| now >= until) {
+            self.paused_until = Some(now + self.backoff.pause(asked));
         }
     }
 
-    /// An examination came to its end. Returns for how long none had.
-    pub fn succeeded(&mut self, now: Instant) -> Option<Duration> {
+    /// An examination came to its end.
+    pub fn succeeded(&mut self) {
         self.backoff.reset();
-        self.paused.take().map(|pause| now.saturating_duration_since(pause.since))
+        self.paused_until = None;
     }
 }
 
@@ -90,16 +67,15 @@ mod tests {
         let now = Instant::now();
         let mut pace = Pace::default();
         assert_eq!((pace.room(0, now), pace.room(10, now), pace.room(20, now)), (16, 6, 0));
-        assert_eq!(pace.failed(None, now), Failure::First);
-        assert_eq!(pace.failed(None, now), Failure::Further);
+        pace.failed(None, now);
+        pace.failed(Some(Duration::from_secs(7)), now);
         assert_eq!(pace.room(0, now), 0);
         let resumes = pace.resumes().unwrap();
         assert!(resumes > now && resumes <= now + Duration::from_millis(50), "those that failed together count once");
         assert_eq!((pace.room(0, resumes), pace.room(1, resumes)), (1, 0));
-        assert_eq!(pace.failed(Some(Duration::from_secs(7)), resumes), Failure::Further);
+        pace.failed(Some(Duration::from_secs(7)), resumes);
         assert!(pace.resumes().unwrap() >= resumes + Duration::from_secs(7));
-        assert_eq!(pace.succeeded(now + Duration::from_secs(9)), Some(Duration::from_secs(9)));
-        assert_eq!(pace.room(0, now), 16);
-        assert_eq!(pace.succeeded(now), None);
+        pace.succeeded();
+        assert_eq!((pace.room(0, now), pace.resumes()), (16, None));
     }
 }

@@ -34,8 +34,8 @@ enum Next {
 #[derive(Deserialize)]
 struct Page {
     metadata: PageMetadata,
-    #[serde(default)]
-    items: Vec<Object>,
+    /// Go writes an empty list as null.
+    items: Option<Vec<Object>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -72,7 +72,7 @@ impl<'a> Pages<'a> {
             token if token.is_empty() => Next::Nothing,
             token => Next::After(token),
         };
-        Ok(Some(page.items.into_iter().map(|object| object.metadata).collect()))
+        Ok(Some(page.items.into_iter().flatten().map(|object| object.metadata).collect()))
     }
 
     /// The resource version that a watch after the last page begins at.
@@ -95,5 +95,22 @@ impl<'a> Pages<'a> {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_read_as_the_api_writes_it() {
+        let page = |text| serde_json::from_str::<Page>(text).unwrap();
+        let empty = page(r#"{"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"7"},"items":null}"#);
+        assert!(empty.items.is_none() && empty.metadata.continued.is_empty());
+        let first = page(
+            r#"{"metadata":{"resourceVersion":"7","continue":"abc","remainingItemCount":1},"items":[{"metadata":{"name":"app-0"}}]}"#,
+        );
+        assert_eq!((first.metadata.continued.as_str(), first.metadata.resource_version.as_str()), ("abc", "7"));
+        assert_eq!(first.items.unwrap()[0].metadata.name, "app-0");
     }
 }

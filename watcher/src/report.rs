@@ -17,6 +17,7 @@ use crate::{
     metrics::{Metrics, ScanResult},
     object::Key,
     orphan::Kept,
+    outage::Outage,
     scan::Scanned,
     told::Told,
     uid::Uid,
@@ -28,13 +29,14 @@ pub struct Report {
     metrics: Metrics,
     left_alone: Told,
     would_delete: Told,
+    scans: Outage,
 }
 
 impl Report {
     /// One who has told nothing yet.
     #[must_use]
     pub fn new(events: Events, metrics: Metrics) -> Self {
-        Self { events, metrics, left_alone: Told::default(), would_delete: Told::default() }
+        Self { events, metrics, left_alone: Told::default(), would_delete: Told::default(), scans: Outage::default() }
     }
 
     /// A Service was deleted.
@@ -79,6 +81,7 @@ impl Report {
 
     /// A scan has come to its end. What it saw is told, and what it did not see is forgotten.
     pub fn scanned(&mut self, scanned: &Scanned, took: Duration) {
+        self.scans.ended(Instant::now());
         tracing::info!(
             services = scanned.services,
             suspects = scanned.suspects.len(),
@@ -96,8 +99,13 @@ impl Report {
     }
 
     /// A scan has failed.
-    pub fn scan_failed(&self, error: &CallError, took: Duration) {
-        tracing::warn!(error = chain(error), "scan failed; trying again");
+    pub fn scan_failed(&mut self, error: &CallError, took: Duration) {
+        let is_news = self.scans.failed(error, Instant::now());
+        let error = chain(error);
+        match is_news {
+            true => tracing::warn!(error, "scan failed; trying again"),
+            false => tracing::debug!(error, "no scan yet; trying again"),
+        }
         self.metrics.scanned(ScanResult::Failure, took);
     }
 

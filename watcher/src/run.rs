@@ -46,7 +46,7 @@ pub fn run(settings: &Settings) -> Exit {
         Err(error) => return fail(Exit::Other, &format!("cannot start: {error}")),
     };
     let exit = match runtime.block_on(until_terminated(settings)) {
-        Ok(()) => Exit::Done,
+        Ok(exit) => exit,
         Err(error) => fail(error.exit(), &chain(&error)),
     };
     // A look-up that nobody waits for must not hold the program.
@@ -67,7 +67,7 @@ fn fail(exit: Exit, message: &str) -> Exit {
     exit
 }
 
-async fn until_terminated(settings: &Settings) -> Result<(), Error> {
+async fn until_terminated(settings: &Settings) -> Result<Exit, Error> {
     let (terminated, stop) = oneshot::channel();
     tokio::spawn(listen_to_signals(terminated));
     let stop = async {
@@ -77,7 +77,7 @@ async fn until_terminated(settings: &Settings) -> Result<(), Error> {
     let (health, metrics) = (Health::new(), Metrics::new());
     let connection = tokio::select! {
         biased;
-        () = &mut stop => return Ok(()),
+        () = &mut stop => return Ok(Exit::Done),
         connection = connect() => connection?,
     };
     let Connection { api, namespace, .. } = connection;
@@ -101,8 +101,9 @@ async fn until_terminated(settings: &Settings) -> Result<(), Error> {
     if settings.course == Course::Once {
         return tokio::select! {
             biased;
-            () = &mut stop => Ok(()),
-            done = once(cleanup, &scan, report) => Ok(done?),
+            // What it was started for is not done.
+            () = &mut stop => Ok(Exit::Terminated),
+            done = once(cleanup, &scan, report) => Ok(done.map(|()| Exit::Done)?),
         };
     }
 
@@ -127,7 +128,7 @@ async fn until_terminated(settings: &Settings) -> Result<(), Error> {
         tokio::spawn(watch.run());
     }
     Controller::new(cleanup, scan, settings.scan_interval, report, metrics).run(changes, stop).await;
-    Ok(())
+    Ok(Exit::Done)
 }
 
 /// The first signal ends the run, the second the process.

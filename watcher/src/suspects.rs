@@ -190,3 +190,90 @@ impl Suspects {
         self.entries.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn suspect(name: &str, pod_uid: Option<&str>) -> Suspect {
+        let known = pod_uid.map(|uid| Known { service: Uid::of("s"), pod: Uid::of(uid) });
+        Suspect { service: Key { namespace: "ns".into(), name: name.into() }, pod: name.into(), known }
+    }
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    /// The names of those that can be taken now.
+    fn taken(suspects: &mut Suspects, now: Instant) -> Vec<String> {
+        std::iter::from_fn(|| suspects.take(now)).map(|case| case.suspect.service.name.to_string()).collect()
+    }
+
+    #[test]
+    fn each_is_taken_once_in_the_order_in_which_they_are_due() {
+        let now = Instant::now();
+        let mut suspects = Suspects::default();
+        suspects.add(suspect("late", None), now + seconds(5), now);
+        suspects.add(suspect("b", None), now, now);
+        suspects.add(suspect("a", None), now - seconds(1), now);
+        suspects.add(suspect("b", None), now + seconds(9), now);
+        assert_eq!(taken(&mut suspects, now), ["a", "b"]);
+        assert_eq!(suspects.next_due(), Some(now + seconds(5)));
+        suspects.add(suspect("late", None), now, now);
+        assert_eq!(taken(&mut suspects, now), ["late"], "a new suspicion brings it forward");
+        assert_eq!((suspects.len(), suspects.next_due()), (3, None));
+        for name in ["a", "b", "late"] {
+            suspects.settle(&suspect(name, None).service, Next::Settled, now);
+        }
+        assert!(suspects.is_empty());
+    }
+
+    #[test]
+    fn what_was_seen_is_remembered_until_the_next_look() {
+        let now = Instant::now();
+        let mut suspects = Suspects::default();
+        suspects.add(suspect("a", None), now, now);
+        let case = suspects.take(now).unwrap();
+        let memory = Memory { absent_since: Some(now), ..case.memory };
+        suspects.settle(&case.suspect.service, Next::Again { at: now + seconds(30), memory }, now);
+        suspects.add(suspect("a", Some("u1")), now + seconds(60), now + seconds(1));
+        assert_eq!(suspects.take(now + seconds(29)), None);
+        let case = suspects.take(now + seconds(30)).unwrap();
+        assert_eq!(case.memory, memory);
+        assert_eq!(case.suspect, suspect("a", Some("u1")), "what is known now");
+    }
+
+    #[test]
+    fn a_suspicion_during_a_look_has_it_looked_at_again() {
+        let now = Instant::now();
+        for next in [Next::Settled, Next::Again { at: now + seconds(30), memory: Memory::new(now) }] {
+            let mut suspects = Suspects::default();
+            suspects.add(suspect("a", None), now, now);
+            let case = suspects.take(now).unwrap();
+            suspects.add(suspect("a", None), now, now);
+            assert_eq!(suspects.take(now), None, "never by two at once");
+            suspects.settle(&case.suspect.service, next, now);
+            assert!(suspects.take(now).is_some(), "{next:?}");
+        }
+    }
+
+    #[test]
+    fn a_pod_that_was_seen_alive_voids_what_was_seen_before() {
+        let now = Instant::now();
+        let mut suspects = Suspects::default();
+        suspects.add(suspect("waits", None), now, now);
+        suspects.clear(&suspect("waits", None).service);
+        assert!(suspects.is_empty() && suspects.next_due().is_none());
+
+        suspects.add(suspect("examined", None), now, now);
+        let case = suspects.take(now).unwrap();
+        suspects.clear(&case.suspect.service);
+        suspects.add(suspect("examined", None), now, now);
+        let memory = Memory { absent_since: Some(now), ..case.memory };
+        suspects.settle(&case.suspect.service, Next::Again { at: now + seconds(30), memory }, now + seconds(1));
+        let again = suspects.take(now + seconds(1)).unwrap();
+        assert_eq!(again.memory, Memory::new(now + seconds(1)));
+    }
+}

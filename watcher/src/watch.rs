@@ -21,7 +21,9 @@ use crate::{
     index::Change,
     metrics::{Cause, Metrics, Watched},
     object::Metadata,
+    outage::Outage,
     pages::Pages,
+    report::millis,
 };
 
 /// The longest pause between two tries. An API server that restarts is back within seconds, and a permission that is given
@@ -103,17 +105,11 @@ struct ErrorEvent {
 #[error("a line of the watch cannot be read")]
 struct Unreadable(#[source] serde_json::Error);
 
-/// A state of the connection to the API, so that each outage is told once.
-struct Outage {
-    watched: Watched,
-    since: Option<Instant>,
-}
-
 impl Watch {
     /// Runs until nobody listens any more.
     pub async fn run(self) {
         let mut backoff = Backoff::up_to(LONGEST_PAUSE);
-        let mut outage = Outage { watched: self.watched, since: None };
+        let mut outage = Outage::default();
         loop {
             match self.list().await {
                 Ok(version) => {
@@ -124,7 +120,7 @@ impl Watch {
                 Err(Listing::Unheard) => return,
                 Err(Listing::Failed(error)) => {
                     self.health.watch_down(self.watched);
-                    outage.began(&error);
+                    self.failed(&mut outage, &error);
                     tokio::time::sleep(backoff.pause(error.retry_after())).await;
                 }
             }
@@ -173,7 +169,7 @@ impl Watch {
                 }
                 Ended::Lost(error) | Ended::Refused(error) => {
                     self.health.watch_down(self.watched);
-                    outage.began(error.as_ref());
+                    self.failed(outage, error.as_ref());
                     asked = error.downcast_ref().and_then(CallError::retry_after);
                 }
             }
@@ -200,7 +196,9 @@ impl Watch {
             }
         };
         self.health.watch_up(self.watched);
-        outage.ended();
+        if let Some(after) = outage.ended(Instant::now()) {
+            tracing::info!(resource = self.watched.as_str(), after_ms = millis(after), "watch is back");
+        }
         loop {
             let line = match next(&mut lines).await {
                 Ok(line) => line,
@@ -227,6 +225,16 @@ impl Watch {
             if !moved_to.is_empty() {
                 *version = moved_to;
             }
+        }
+    }
+
+    fn failed(&self, outage: &mut Outage, error: &(dyn Error + 'static)) {
+        let resource = self.watched.as_str();
+        let is_news = outage.failed(error, Instant::now());
+        let error = chain(error);
+        match is_news {
+            true => tracing::warn!(resource, error, "watch lost; trying again"),
+            false => tracing::debug!(resource, error, "still no watch; trying again"),
         }
     }
 
@@ -267,25 +275,5 @@ async fn next(lines: &mut Lines) -> Result<Vec<u8>, Ended> {
         Ok(Ok(Some(line))) => Ok(line),
         Ok(Ok(None)) => Err(Ended::Closed),
         Ok(Err(error)) => Err(Ended::Lost(LinesError::into(error))),
-    }
-}
-
-impl Outage {
-    fn began(&mut self, error: &(dyn Error + 'static)) {
-        let resource = self.watched.as_str();
-        let error = chain(error);
-        if self.since.is_none() {
-            self.since = Some(Instant::now());
-            tracing::warn!(resource, error, "watch lost; trying again");
-        } else {
-            tracing::debug!(resource, error, "still no watch; trying again");
-        }
-    }
-
-    fn ended(&mut self) {
-        if let Some(since) = self.since.take() {
-            let after_ms = since.elapsed().as_millis();
-            tracing::info!(resource = self.watched.as_str(), after_ms, "watch is back");
-        }
     }
 }

@@ -1,4 +1,5 @@
-//! The tables of options in docs/configuration.md, from the same clap [`Command`] that reads them.
+//! The tables of options in docs/configuration.md, from the same clap [`Command`] that reads them, and the examples of
+//! settings there.
 
 use clap::{Arg, Command};
 
@@ -26,6 +27,19 @@ pub fn update(document: &str, command: &Command) -> Result<String, MissingMarker
         Some((before, after)) => Ok(format!("{before}{begin}\n{}\n{end}{after}", tables(command))),
         None => Err(MissingMarkers(markers)),
     }
+}
+
+/// The examples in a document that are a program's: the fenced blocks of this language whose first line is a comment that
+/// names the program.
+#[must_use]
+pub fn examples(document: &str, language: &str, command: &Command) -> Vec<String> {
+    let fence = format!("\n```{language}\n");
+    let blocks = document.split(&fence).skip(1).filter_map(|rest| rest.split("\n```").next());
+    let is_ours = |block: &&str| {
+        let first = block.lines().next().unwrap_or_default();
+        first.starts_with('#') && first.contains(command.get_name())
+    };
+    blocks.filter(is_ours).map(str::to_owned).collect()
 }
 
 /// One table for each help heading.
@@ -90,6 +104,14 @@ mod tests {
         let updated = update(document, &command()).unwrap();
         assert_eq!(updated, expected);
         assert_eq!(update(&updated, &command()).unwrap(), expected, "a second time changes nothing");
+    }
+
+    #[test]
+    fn the_examples_of_a_program_name_it() {
+        let document = "# Toy\n```yaml\n# /etc/toy/config.yaml\na: 1\n```\n```yaml\na: toy\n```\n\n```env\n# toy\nA=1\n```\n\
+                        ```yaml\n# of another\nb: 2\n```\n```yaml\n# toy\n```\n";
+        assert_eq!(examples(document, "yaml", &command()), ["# /etc/toy/config.yaml\na: 1", "# toy"]);
+        assert_eq!(examples(document, "env", &command()), ["# toy\nA=1"]);
     }
 
     #[test]

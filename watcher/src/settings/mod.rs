@@ -1,6 +1,8 @@
 //! The watcher's settings, validated: of one that is here no later code looks at the text again.
 
 mod options;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 
