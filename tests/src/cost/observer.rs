@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use common::labels::{CREATOR_LABEL, PRODUCT_LABEL};
 use http::{Request, header::ACCEPT};
 use http_body_util::BodyExt;
 use kube::{Client, client::Body};
@@ -36,7 +37,7 @@ pub(super) enum Kind {
     Service,
 }
 
-/// Watches the pods and Services of all namespaces. It has a thread of its own, so that nothing else that the process
+/// Watches the pods of the product and the Services of the creator, in all namespaces. It has a thread of its own, so that nothing else that the process
 /// does delays the time at which it sees something. Objects are told apart by name: names must not repeat.
 pub(super) struct Observer {
     seen: watch::Receiver<Seen>,
@@ -166,13 +167,14 @@ async fn read(
     sender: &watch::Sender<Seen>,
     version: &mut String,
 ) -> Result<(), Box<dyn Error>> {
-    let resource = match kind {
-        Kind::Pod => "pods",
-        Kind::Service => "services",
+    // The pods of others are many, and nobody asks when they go.
+    let (resource, labels) = match kind {
+        Kind::Pod => ("pods", PRODUCT_LABEL),
+        Kind::Service => ("services", CREATOR_LABEL),
     };
     // Bookmarks, once a minute, keep the client from taking a quiet connection for a dead one.
     let path = format!(
-        "/api/v1/{resource}?watch=true&allowWatchBookmarks=true&timeoutSeconds=86400&resourceVersion={version}"
+        "/api/v1/{resource}?watch=true&labelSelector={labels}&allowWatchBookmarks=true&timeoutSeconds=86400&resourceVersion={version}"
     );
     let request = Request::get(path).header(ACCEPT, METADATA).body(Body::from(Vec::new()))?;
     let response = client.send(request).await?;

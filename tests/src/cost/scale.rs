@@ -96,6 +96,8 @@ pub struct Idle {
 pub struct Loss {
     /// How many pods went.
     pub pods: usize,
+    /// From the first pod's DELETED event to the last pod's.
+    pub pods_took: Duration,
     /// Until the last Service was gone.
     pub took: Duration,
     /// Bytes, up to then.
@@ -131,7 +133,6 @@ impl<'a> Crowd<'a> {
         let names = self.names(count);
         population::create_others(&self.namespace, &names).await;
         self.others += count;
-        self.observed().await;
     }
 
     /// Starts a watcher, and waits until its first scan is done.
@@ -176,7 +177,7 @@ impl<'a> Crowd<'a> {
         })
     }
 
-    /// Deletes pods at once beside a running watcher; measured from the first pod's DELETED event to the last Service's.
+    /// Deletes pods at once beside a running watcher; measured from the last pod's DELETED event to the last Service's.
     ///
     /// # Errors
     /// When the watcher has ended.
@@ -185,8 +186,8 @@ impl<'a> Crowd<'a> {
         population::delete_pods(&self.namespace, &names).await;
         self.observer.until_gone(Kind::Pod, &names).await;
         self.observer.until_gone(Kind::Service, &names).await;
-        let first = names.iter().map(|name| self.observer.gone(Kind::Pod, name)).min();
-        self.loss(watcher, &names, first.unwrap_or_else(Instant::now))
+        let (_, last) = self.span(Kind::Pod, &names);
+        self.loss(watcher, &names, last)
     }
 
     /// Deletes pods while no watcher runs, then starts one; measured from its start to the last Service's DELETED event.
@@ -206,9 +207,17 @@ impl<'a> Crowd<'a> {
     }
 
     fn loss(&self, watcher: &Running, names: &[String], since: Instant) -> io::Result<Loss> {
-        let last = names.iter().map(|name| self.observer.gone(Kind::Service, name)).max();
-        let took = last.map_or(Duration::ZERO, |last| last.saturating_duration_since(since));
-        Ok(Loss { pods: names.len(), took, peak_resident: Usage::of(watcher.pid())?.peak_resident })
+        let (first, last) = self.span(Kind::Pod, names);
+        let took = self.span(Kind::Service, names).1.saturating_duration_since(since);
+        let peak_resident = Usage::of(watcher.pid())?.peak_resident;
+        Ok(Loss { pods: names.len(), pods_took: last - first, took, peak_resident })
+    }
+
+    /// When the first and the last of these went.
+    fn span(&self, kind: Kind, names: &[String]) -> (Instant, Instant) {
+        let times = || names.iter().map(|name| self.observer.gone(kind, name));
+        let now = Instant::now();
+        (times().min().unwrap_or(now), times().max().unwrap_or(now))
     }
 
     /// Takes some out of the middle, where they are spread over all pages and watches.
@@ -231,11 +240,8 @@ impl<'a> Crowd<'a> {
 
     /// Waits until the apiserver has told the observer of all.
     async fn observed(&self) {
-        let (services, pods) = (self.couples.len(), self.couples.len() + self.others);
-        let what = format!("there are {pods} pods and {services} Services");
-        // One more Service is the API's own, in namespace default.
-        self.observer
-            .until(&what, |seen| seen.live(Kind::Pod) == pods && seen.live(Kind::Service) == services + 1)
-            .await;
+        let count = self.couples.len();
+        let what = format!("there are {count} pods and {count} Services");
+        self.observer.until(&what, |seen| seen.live(Kind::Pod) == count && seen.live(Kind::Service) == count).await;
     }
 }
