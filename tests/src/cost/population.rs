@@ -21,6 +21,9 @@ use crate::harness::{
 /// How many requests are under way at once: enough to keep an apiserver busy.
 const PARALLEL: usize = 32;
 
+/// How often a request is sent that gets no answer.
+const ATTEMPTS: u32 = 5;
+
 /// Whose a Service is, for Kubernetes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
@@ -71,8 +74,11 @@ pub(super) async fn delete_pods(namespace: &Namespace<'_>, names: &[String]) {
     each(names, |name| {
         let pods = pods.clone();
         async move {
-            let deleted = pods.delete(&name, &DeleteParams::default().grace_period(0)).await;
-            deleted.unwrap_or_else(|error| panic!("cannot delete Pod {name}: {error}"));
+            let now = DeleteParams::default().grace_period(0);
+            match persistently(async || pods.delete(&name, &now).await).await {
+                Err(error) if !is_code(&error, 404) => panic!("cannot delete Pod {name}: {error}"),
+                _ => {}
+            }
         }
     })
     .await;
@@ -95,23 +101,47 @@ where
 
 async fn create_pod(pods: &Api<Pod>, pod: &Value) -> Pod {
     let pod: Pod = serde_json::from_value(pod.clone()).expect("a Pod");
+    let name = pod.metadata.name.clone().unwrap_or_default();
     let as_controller =
         PostParams { field_manager: Some("kube-controller-manager".to_owned()), ..PostParams::default() };
-    pods.create(&as_controller, &pod).await.unwrap_or_else(|error| panic!("cannot create a Pod: {error}"))
+    match persistently(async || pods.create(&as_controller, &pod).await).await {
+        // Made by a request whose answer was lost: names do not repeat.
+        Err(error) if is_code(&error, 409) => pods.get(&name).await,
+        created => created,
+    }
+    .unwrap_or_else(|error| panic!("cannot create Pod {name}: {error}"))
 }
 
 async fn create_service(services: &Api<Service>, service: &Value) {
     let service: Service = serde_json::from_value(service.clone()).expect("a Service");
     let as_creator = PostParams { field_manager: Some(CREATOR.to_owned()), ..PostParams::default() };
-    let created = services.create(&as_creator, &service).await;
-    created.unwrap_or_else(|error| panic!("cannot create a Service: {error}"));
+    match persistently(async || services.create(&as_creator, &service).await).await {
+        Err(error) if !is_code(&error, 409) => panic!("cannot create a Service: {error}"),
+        _ => {}
+    }
 }
 
 /// What a kubelet reports of a pod that runs and is ready.
 async fn report(pods: &Api<Pod>, name: &str) {
     let as_kubelet = PatchParams { field_manager: Some("kubelet".to_owned()), ..PatchParams::default() };
-    let patched = pods.patch_status(name, &as_kubelet, &Patch::Merge(json!({"status": status()}))).await;
+    let status = Patch::Merge(json!({"status": status()}));
+    let patched = persistently(async || pods.patch_status(name, &as_kubelet, &status).await).await;
     patched.unwrap_or_else(|error| panic!("cannot report the status of Pod {name}: {error}"));
+}
+
+/// Asks again where there was no answer: among so many requests, some meet a connection that was just closed.
+async fn persistently<T>(ask: impl AsyncFn() -> kube::Result<T>) -> kube::Result<T> {
+    let mut attempt = 1;
+    loop {
+        match ask().await {
+            Err(error) if !matches!(error, kube::Error::Api(_)) && attempt < ATTEMPTS => attempt += 1,
+            answer => return answer,
+        }
+    }
+}
+
+fn is_code(error: &kube::Error, code: u16) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == code)
 }
 
 fn couples_pod(name: &str) -> Value {

@@ -74,8 +74,8 @@ pub struct Start {
     pub scanned: Duration,
     /// Processor time of that scan.
     pub scan_cpu: Duration,
-    /// Bytes, after the first scan.
-    pub resident: u64,
+    /// Bytes, up to when both watches have listed.
+    pub peak_watching: u64,
     /// Bytes, up to the end of the first scan.
     pub peak_resident: u64,
 }
@@ -155,7 +155,7 @@ impl<'a> Crowd<'a> {
             watching,
             scanned,
             scan_cpu: after.cpu.saturating_sub(before.cpu),
-            resident: after.resident,
+            peak_watching: before.peak_resident,
             peak_resident: after.peak_resident,
         };
         Ok((watcher, start))

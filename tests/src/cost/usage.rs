@@ -11,8 +11,6 @@ pub(super) struct Usage {
     /// The most it ever had resident. It begins anew when a process becomes another program, so unlike
     /// `getrusage` it does not count what the parent had.
     pub(super) peak_resident: u64,
-    /// What it has resident now.
-    pub(super) resident: u64,
     /// User and system time of all its threads.
     pub(super) cpu: Duration,
 }
@@ -38,11 +36,7 @@ fn parse(status: &str, stat: &str) -> Option<Usage> {
     let (_, fields) = stat.rsplit_once(") ")?;
     let fields: Vec<_> = fields.split(' ').collect();
     let ticks = |number: usize| fields.get(number - 3)?.parse::<u32>().ok();
-    Some(Usage {
-        peak_resident: bytes("VmHWM")?,
-        resident: bytes("VmRSS")?,
-        cpu: Duration::from_secs(1) * (ticks(14)? + ticks(15)?) / USER_HZ,
-    })
+    Some(Usage { peak_resident: bytes("VmHWM")?, cpu: Duration::from_secs(1) * (ticks(14)? + ticks(15)?) / USER_HZ })
 }
 
 #[cfg(test)]
@@ -52,7 +46,7 @@ mod tests {
     #[test]
     fn is_read_from_a_running_process() {
         let usage = Usage::of(std::process::id()).unwrap();
-        assert!(usage.resident > 0 && usage.peak_resident >= usage.resident, "{usage:?}");
+        assert!(usage.peak_resident > 0, "{usage:?}");
     }
 
     #[test]
@@ -60,7 +54,7 @@ mod tests {
         let status = "Name:\tx\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n";
         let stat = "7 (a) b (c)) S 1 7 7 0 -1 4194560 100 0 0 0 150 25 0 0 20 0 1 0 5 6 7";
         let cpu = Duration::from_millis(1750);
-        assert_eq!(parse(status, stat), Some(Usage { peak_resident: 2 << 20, resident: 1 << 20, cpu }));
+        assert_eq!(parse(status, stat), Some(Usage { peak_resident: 2 << 20, cpu }));
     }
 
     #[test]

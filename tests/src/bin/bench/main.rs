@@ -26,6 +26,9 @@ struct Arguments {
     /// With how many pods, and as many Services, the watcher is measured, in rising order.
     #[arg(long, default_value = "1000,3000,10000", value_delimiter = ',')]
     scale: Vec<usize>,
+    /// How many pods of others there are beside them in the end.
+    #[arg(long, default_value_t = 50_000)]
+    others: usize,
     /// For how many seconds the idle watcher is measured.
     #[arg(long, default_value_t = 60)]
     idle: u64,
@@ -56,7 +59,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
         let report = match part {
             Part::Creator => creator::bench(usize::from(arguments.rounds)).await?,
             Part::Latency => watcher::latency::bench(usize::from(arguments.pods)).await?,
-            Part::Scale => watcher::scale::bench(&arguments.scale, arguments.idle).await?,
+            Part::Scale => watcher::scale::bench(&arguments.scale, arguments.others, arguments.idle).await?,
         };
         println!("{report}");
         met &= report.is_met();

@@ -21,14 +21,11 @@ const STEP: usize = 5000;
 /// The watcher scans this often unless told otherwise.
 const SCAN_INTERVAL: Duration = Duration::from_secs(300);
 
-/// How many pods of others there are for each of ours at the end.
-const OTHERS: usize = 5;
-
 /// One in this many pods is lost at once.
 const LOST: usize = 10;
 
-/// Measures it with each of these numbers of pods, for this long while it is idle.
-pub(crate) async fn bench(sizes: &[usize], idle: u64) -> Result<Report, Box<dyn Error>> {
+/// Measures it with each of these numbers of pods, for so many seconds while it is idle, and once more beside others.
+pub(crate) async fn bench(sizes: &[usize], others: usize, idle: u64) -> Result<Report, Box<dyn Error>> {
     let window = Duration::from_secs(idle);
     let control_plane = scale::control_plane().await?;
     let mut crowd = Crowd::new(&control_plane).await;
@@ -57,7 +54,6 @@ pub(crate) async fn bench(sizes: &[usize], idle: u64) -> Result<Report, Box<dyn 
     end(watcher).await;
 
     grow(&mut crowd, size).await;
-    let others = size * OTHERS;
     for made in (0..others).step_by(STEP) {
         crowd.add_others(STEP.min(others - made)).await;
         eprintln!("scale: {} pods of others", made + STEP.min(others - made));
@@ -65,10 +61,10 @@ pub(crate) async fn bench(sizes: &[usize], idle: u64) -> Result<Report, Box<dyn 
     let (watcher, row) = measure(&crowd, window).await?;
     end(watcher).await;
     rows.push(row);
-    let others = load.of_others()?;
+    let load = load.of_others()?;
     drop(crowd);
     control_plane.close().await;
-    report(&rows, &seen, &unseen, others)
+    report(&rows, &seen, &unseen, load)
 }
 
 /// A start, and the idle time after it where that was measured.
@@ -92,7 +88,7 @@ async fn grow(crowd: &mut Crowd<'_>, size: usize) {
     }
 }
 
-fn report(rows: &[Row], seen: &Loss, unseen: &Loss, others: f64) -> Result<Report, Box<dyn Error>> {
+fn report(rows: &[Row], seen: &Loss, unseen: &Loss, load: f64) -> Result<Report, Box<dyn Error>> {
     let [.., (alone, Some(idle)), (beside_others, Some(_))] = rows else { return Err("nothing was measured".into()) };
     let mut report = Report::default();
     report.table(
@@ -100,7 +96,7 @@ fn report(rows: &[Row], seen: &Loss, unseen: &Loss, others: f64) -> Result<Repor
         starts_table(rows),
     );
     report.table(format!("The watcher with {} pods, some of which go", alone.couples), losses_table(seen, unseen));
-    report.note(load_note(others));
+    report.note(load_note(load));
     let at = |what: &str| format!("watcher: {what} at {} + {}", alone.couples, alone.couples);
     let peak = alone.peak_resident.max(seen.peak_resident).max(unseen.peak_resident);
     report.bound(Bound::new(at("peak RSS, also while pods go, MiB,"), mebibytes(peak), 20.0));
@@ -122,9 +118,9 @@ fn starts_table(rows: &[Row]) -> Table {
         "watching s",
         "scanned s",
         "scan's CPU s",
-        "peak RSS MiB",
-        "RSS MiB",
-        "peak B an object",
+        "watching: peak RSS MiB",
+        "scanned: peak RSS MiB",
+        "B an object",
         "idle CPU %",
         "with scans %",
         "idle requests",
@@ -141,8 +137,8 @@ fn starts_table(rows: &[Row]) -> Table {
             format!("{:.2}", start.watching.as_secs_f64()),
             format!("{:.2}", start.scanned.as_secs_f64()),
             format!("{:.2}", start.scan_cpu.as_secs_f64()),
+            format!("{:.1}", mebibytes(start.peak_watching)),
             format!("{:.1}", mebibytes(start.peak_resident)),
-            format!("{:.1}", mebibytes(start.resident)),
             per_object.map_or_else(String::new, |bytes| format!("{bytes:.0}")),
             idle.map_or_else(String::new, |idle| format!("{:.2}", share(idle.cpu, idle.window))),
             idle.map_or_else(String::new, |idle| format!("{:.2}", idle_share(start, &idle))),
