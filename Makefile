@@ -13,7 +13,7 @@ timed = @begin=$$(date +%s); echo "== $(1)"; $(2) && echo "== $(1): $$(( $$(date
 
 .PHONY: help
 help:
-	@echo 'make demo    a local control plane, a pod, the creator for it, the Service and the file (nothing stays behind)'
+	@echo 'make demo    a local control plane, a pod, the creator for it, the Service and the file, the pod gone, the watcher for it'
 	@echo 'make test    all tests, on a real control plane too; KUBERNETES_VERSION=1.34.4 tests on another version'
 	@echo 'make build   the programs, optimized and static'
 	@echo 'make bench   what the programs cost, the creator beside a script and a floor, the watcher beside the garbage collector'

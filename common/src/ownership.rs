@@ -16,6 +16,7 @@ use std::fmt;
 use k8s_openapi::api::core::v1::Service;
 
 use crate::labels::{CREATOR, CREATOR_LABEL, POD_NAME_ANNOTATION, POD_NAME_LABEL, POD_UID_ANNOTATION};
+use crate::names::is_dns_subdomain;
 
 /// One pod, once: a name can be used again, a UID cannot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +67,11 @@ pub enum Doubt {
     OnlyAnnotated,
     /// The creator label stands alone.
     OnlyLabelled,
+    /// It names a pod that there cannot be.
+    NoPodName {
+        /// The name, which is no DNS subdomain.
+        name: String,
+    },
 }
 
 impl fmt::Display for Doubt {
@@ -90,6 +96,7 @@ impl fmt::Display for Doubt {
             Self::OnlyLabelled => {
                 write!(f, "it has the label {CREATOR_LABEL}={CREATOR}, and nothing on it says which pod it serves")
             }
+            Self::NoPodName { name } => write!(f, "it says that it serves pod {name:?}, which no pod can be called"),
         }
     }
 }
@@ -120,6 +127,14 @@ pub enum Relation {
 /// Reads from a Service for whom it was made.
 #[must_use]
 pub fn claim(service: &Service) -> Claim {
+    match evidence(service) {
+        // It becomes part of a request.
+        Claim::Pod(pod) if !is_dns_subdomain(&pod.name) => Claim::Unclear(Doubt::NoPodName { name: pod.name }),
+        claim => claim,
+    }
+}
+
+fn evidence(service: &Service) -> Claim {
     let labelled = service.metadata.labels.as_ref().and_then(|labels| labels.get(CREATOR_LABEL)).map(String::as_str)
         == Some(CREATOR);
     let mut owners = pod_owners(service);
@@ -150,7 +165,11 @@ pub fn claim(service: &Service) -> Claim {
 #[must_use]
 pub fn claim_once_proven(service: &Service, proven: impl FnOnce(&PodRef) -> bool) -> Claim {
     match (claim(service), annotated(service)) {
-        (Claim::Unclear(Doubt::OnlyAnnotated), Annotated::Fully(pod)) if proven(&pod) => Claim::Pod(pod),
+        (Claim::Unclear(Doubt::OnlyAnnotated), Annotated::Fully(pod))
+            if proven(&pod) && is_dns_subdomain(&pod.name) =>
+        {
+            Claim::Pod(pod)
+        }
         (claim, _) => claim,
     }
 }
@@ -376,6 +395,16 @@ mod tests {
                 "as the original tool's, but of another type",
                 of_type(Marks::new().label().selects("app-0"), "LoadBalancer"),
                 Claim::Unclear(Doubt::OnlyLabelled),
+            ),
+            (
+                "a name that would be another request",
+                Marks::new().label().notes("app-0/log?x", "u1"),
+                Claim::Unclear(Doubt::NoPodName { name: "app-0/log?x".into() }),
+            ),
+            (
+                "an owner of such a name",
+                Marks::new().label().owner("Pod", "..", "u1"),
+                Claim::Unclear(Doubt::NoPodName { name: "..".into() }),
             ),
             ("a user's own", Marks::new(), Claim::Foreign),
             ("a user's own with our selector", Marks::new().selects("app-0"), Claim::Foreign),

@@ -7,6 +7,7 @@ use common::{
         connect::{Connection, connect},
         retry::Deadline,
     },
+    labels::CREATOR,
     settings::{DnsLabel, DnsSubdomain},
 };
 
@@ -40,7 +41,7 @@ use crate::{
 /// As [`Error`] says.
 pub async fn create(settings: &Settings) -> Result<(), Error> {
     let deadline = Deadline::after(settings.timeout);
-    let connection = connect().await?;
+    let connection = connect(CREATOR).await?;
     let identity = who_am_i(settings, &connection)?;
     let api = connection.api;
     let outputs = Renderers::prepare(&settings.outputs, akka(settings))?;

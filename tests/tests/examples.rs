@@ -12,7 +12,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-const RECOMMENDED: [&str; 4] = ["configmap", "application", "deployment", "statefulset"];
+const RECOMMENDED: [&str; 6] = ["configmap", "application", "deployment", "statefulset", "watcher", "watcher-cronjob"];
 
 /// A namespace in which only restricted pods run.
 async fn restricted(control_plane: &ControlPlane) -> Namespace<'_> {
@@ -37,16 +37,21 @@ async fn apply(namespace: &Namespace<'_>, document: &Value) -> Result<(), kube::
     api.patch(document["metadata"]["name"].as_str().unwrap(), &parameters, &Patch::Apply(document)).await.map(drop)
 }
 
-/// Creates, as a dry run, the pod that a Deployment or StatefulSet would: Pod Security judges only that.
+/// The pod template of what creates pods, by itself or by jobs.
+fn template(document: &Value) -> Option<&Value> {
+    ["/spec/template", "/spec/jobTemplate/spec/template"].into_iter().find_map(|path| document.pointer(path))
+}
+
+/// Creates, as a dry run, the pod that a Deployment, a StatefulSet or a CronJob's Job would: Pod Security judges only that.
 async fn create_pod(namespace: &Namespace<'_>, document: &Value) -> Result<Pod, kube::Error> {
-    let mut pod = document["spec"]["template"].clone();
+    let mut pod = template(document).unwrap().clone();
     pod["metadata"]["name"] = "app-0".into();
     let pod: Pod = serde_json::from_value(pod).unwrap();
     namespace.api().create(&PostParams { dry_run: true, ..PostParams::default() }, &pod).await
 }
 
 fn workloads(file: &str) -> Vec<Value> {
-    manifests::read(file).into_iter().filter(|document| document["spec"]["template"].is_object()).collect()
+    manifests::read(file).into_iter().filter(|document| template(document).is_some()).collect()
 }
 
 #[tokio::test]
@@ -71,7 +76,7 @@ async fn the_api_server_knows_every_field_of_every_manifest() {
 async fn the_recommended_pods_run_where_only_restricted_ones_may() {
     let Some(control_plane) = ControlPlane::shared().await else { return };
     let namespace = restricted(control_plane).await;
-    for file in ["deployment", "statefulset"].map(|name| format!("examples/recommended/{name}.yaml")) {
+    for file in RECOMMENDED.map(|name| format!("examples/recommended/{name}.yaml")) {
         for document in workloads(&file) {
             create_pod(&namespace, &document).await.unwrap_or_else(|error| panic!("{file}: {error}"));
         }

@@ -70,7 +70,7 @@ pub enum Course {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Services whose pods are gone are deleted.
-    Deleted,
+    Delete,
     /// What would be deleted is told.
     DryRun,
 }

@@ -16,7 +16,9 @@ use common::api::{
     retry::Deadline,
 };
 use k8s_openapi::{
+    Metadata as K8sMetadata,
     api::core::v1::{Pod, Service},
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
     jiff::Timestamp,
 };
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -97,11 +99,9 @@ impl Cleanup {
                     let call = Call::delete(Resource::Services, &key.namespace, &key.name, uid, version);
                     let deletion = match self.api.once::<IgnoredAny>(&call, deadline).await {
                         Ok(_) => Deletion::Done,
-                        Err(error) => match error.meaning() {
-                            Some(Meaning::NotFound) => Deletion::NotFound,
-                            Some(Meaning::Conflict) => Deletion::Conflict,
-                            _ => return Err(error),
-                        },
+                        Err(error) if is_absence(&error) => Deletion::NotFound,
+                        Err(error) if error.meaning() == Some(Meaning::Conflict) => Deletion::Conflict,
+                        Err(error) => return Err(error),
                     };
                     examination.deleted(deletion, Instant::now())
                 }
@@ -115,22 +115,79 @@ impl Cleanup {
         Ok(Read::of(pod.as_ref(), Timestamp::now()))
     }
 
-    /// `None` where the API itself says that the object is not there; the 404 of anything on the way to it does not count.
-    async fn read<T: DeserializeOwned>(
+    /// One object, or `None` where the API itself says that it is not there.
+    async fn read<T>(
         &self,
         resource: Resource,
         namespace: &str,
         name: &str,
         deadline: Deadline,
-    ) -> Result<Option<T>, CallError> {
-        match self.api.once(&Call::get(resource, namespace, name), deadline).await {
-            Ok(object) => Ok(Some(object)),
-            Err(CallError::Refused { refusal, .. })
-                if refusal.meaning() == Meaning::NotFound && refusal.reason == "NotFound" =>
-            {
-                Ok(None)
-            }
+    ) -> Result<Option<T>, CallError>
+    where
+        T: DeserializeOwned + K8sMetadata<Ty = ObjectMeta>,
+    {
+        let call = Call::get(resource, namespace, name);
+        match self.api.once::<T>(&call, deadline).await {
+            Ok(object) if is_called(object.metadata(), name) => Ok(Some(object)),
+            Ok(_) => Err(CallError::Unreadable { call: Box::new(call), source: AnotherObject.into() }),
+            Err(error) if is_absence(&error) => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+}
+
+/// An answer that is about another object than the one asked for, or about none.
+#[derive(Debug, thiserror::Error)]
+#[error("it is about another object")]
+struct AnotherObject;
+
+fn is_called(metadata: &ObjectMeta, name: &str) -> bool {
+    metadata.name.as_deref() == Some(name) && metadata.uid.as_ref().is_some_and(|uid| !uid.is_empty())
+}
+
+/// Whether the API itself says that this very object is not there; the 404 of anything on the way to it does not count.
+fn is_absence(error: &CallError) -> bool {
+    let CallError::Refused { call, refusal } = error else { return false };
+    refusal.meaning() == Meaning::NotFound
+        && refusal.reason == "NotFound"
+        && refusal.message.contains(&format!("\"{}\" not found", call.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use common::api::classify::Refusal;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_the_api_itself_says_that_an_object_is_not_there() {
+        let not_found = |reason: &str, message: &str| CallError::Refused {
+            call: Box::new(Call::get(Resource::Pods, "ns", "app-0")),
+            refusal: Refusal::read(404, None, json!({"reason": reason, "message": message}).to_string().as_bytes()),
+        };
+        for (error, expected) in [
+            (not_found("NotFound", "pods \"app-0\" not found"), true),
+            (not_found("NotFound", "pods \"app-00\" not found"), false),
+            (not_found("NotFound", "the server could not find the requested resource"), false),
+            (not_found("", "pods \"app-0\" not found"), false),
+            (not_found("", "<html>404</html>"), false),
+        ] {
+            assert_eq!(is_absence(&error), expected, "{error}");
+        }
+    }
+
+    #[test]
+    fn an_answer_about_another_object_is_none() {
+        let metadata = |value| serde_json::from_value::<ObjectMeta>(value).unwrap();
+        assert!(is_called(&metadata(json!({"name": "app-0", "uid": "u1"})), "app-0"));
+        for other in [
+            json!({}),
+            json!({"name": "app-0"}),
+            json!({"name": "app-0", "uid": ""}),
+            json!({"name": "b", "uid": "u1"}),
+        ] {
+            assert!(!is_called(&metadata(other), "app-0"));
         }
     }
 }

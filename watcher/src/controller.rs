@@ -4,7 +4,6 @@
 use std::time::{Duration, Instant};
 
 use common::api::{
-    classify::Meaning,
     client::{CallError, chain},
     retry::Backoff,
 };
@@ -12,24 +11,22 @@ use tokio::{sync::mpsc, task::JoinSet, time::sleep_until};
 
 use crate::{
     cleanup::{Cleanup, Outcome},
-    examine::Finding,
-    examiner::Examiner,
+    examiner::{Examiner, Failure},
     index::{Change, Findings, Index},
     metrics::{Held, Metrics},
-    object::Key,
     outage::Outage,
     report::{Report, millis},
     scan::{Scan, Scanned},
-    suspects::{Case, Memory, Next},
+    suspects::{Case, Next},
 };
 
-/// So many suspects of a scan are looked at as soon as there is room, …
-const SOON: u32 = 200;
+/// Of suspects that were found together so many are looked at as soon as there is room, …
+const SOON: u32 = 1000;
 
 /// … and one each so often after that: where thousands of pods are in no list, they are looked up over minutes.
 const SPREAD: Duration = Duration::from_millis(20);
 
-/// The longest pause after a scan that failed, and between looks at one Service that the API refuses to delete.
+/// The longest pause after a scan that failed.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// The shortest pause after a scan that failed.
@@ -63,7 +60,7 @@ impl Controller {
     #[must_use]
     pub fn new(cleanup: Cleanup, scan: Scan, scan_interval: Duration, report: Report, metrics: Metrics) -> Self {
         Self {
-            examiner: Examiner::new(cleanup),
+            examiner: Examiner::new(cleanup, scan_interval),
             scan,
             scan_interval,
             report,
@@ -117,8 +114,8 @@ impl Controller {
         for service in cleared {
             self.examiner.clear(&service);
         }
-        for suspect in suspects {
-            self.examiner.add(suspect, now, now);
+        for (number, suspect) in (0..).zip(suspects) {
+            self.examiner.add(suspect, due(number, now), now);
         }
         if !was_complete && self.index.is_complete() {
             let namespace = self.scan.namespace.as_deref().unwrap_or("all");
@@ -146,42 +143,33 @@ impl Controller {
     }
 
     fn examined(&mut self, case: &Case, outcome: Outcome) {
-        let key = &case.suspect.service;
         let now = Instant::now();
         let next = match outcome {
             Outcome::Failed(error) => self.failed(case, &error, now),
             other => {
-                self.examiner.pace.succeeded();
-                if let Some(after) = self.outage.ended(now) {
+                if self.examiner.succeeded(case, now)
+                    && let Some(after) = self.outage.ended(now)
+                {
                     tracing::info!(after_ms = millis(after), "the API answers again");
                 }
-                settle(&mut self.report, case, other)
+                self.report.settled(case, other)
             }
         };
-        self.examiner.settle(key, next, now);
+        self.examiner.settle(&case.suspect.service, next, now);
     }
 
-    /// What concerns all suspects slows all down, what concerns one only that one.
     fn failed(&mut self, case: &Case, error: &CallError, now: Instant) -> Next {
-        let is_silence = error.may_pass();
-        let concerns_all = is_silence || error.meaning() == Some(Meaning::Rbac);
-        if concerns_all {
-            self.examiner.pace.failed(error.retry_after(), now);
-        }
-        let is_news = if concerns_all { self.outage.failed(error, now) } else { case.memory.refusals == 0 };
-        if is_news {
-            let error = chain(error);
-            let Key { namespace, name } = &case.suspect.service;
-            match is_silence {
-                true => tracing::warn!(error, "the API does not answer; waiting"),
-                false => tracing::warn!(error, %namespace, service = %name, "cannot delete a Service; trying again"),
+        let (next, failure) = self.examiner.failed(case, error, now);
+        match failure {
+            Failure::Silence if self.outage.failed(error, now) => {
+                tracing::warn!(error = chain(error), "the API does not answer; waiting");
+            }
+            Failure::Refusal { is_first: true } => self.report.refused(&case.suspect.service, error),
+            Failure::Silence | Failure::Refusal { .. } => {
+                tracing::debug!(error = chain(error), "a look at a Service failed; trying again");
             }
         }
-        if is_silence {
-            return Next::Again { at: now, memory: case.memory };
-        }
-        let refusals = case.memory.refusals + 1;
-        Next::Again { at: now + pause(refusals), memory: Memory { refusals, ..case.memory } }
+        next
     }
 
     fn scanned(&mut self, result: Result<Scanned, CallError>) {
@@ -191,12 +179,12 @@ impl Controller {
             Ok(scanned) => {
                 self.scan_backoff.reset();
                 self.report.scanned(&scanned, took);
-                suspect(&mut self.examiner, &self.report, scanned, now);
+                add_found(&mut self.examiner, &self.report, scanned, now);
                 self.scan_interval
             }
             Err(error) => {
                 self.report.scan_failed(&error, took);
-                self.scan_backoff.pause(error.retry_after()).max(SCAN_PAUSE).min(self.scan_interval)
+                self.scan_backoff.pause(error.retry_after()).max(SCAN_PAUSE)
             }
         };
         self.scan_due = Some(now + pause);
@@ -215,30 +203,14 @@ impl Controller {
 
 /// Has the suspects of a scan looked at: the first soon, the others spread out, and those never that would only be found to
 /// be left alone again.
-pub(crate) fn suspect(examiner: &mut Examiner, report: &Report, scanned: Scanned, now: Instant) {
+pub(crate) fn add_found(examiner: &mut Examiner, report: &Report, scanned: Scanned, now: Instant) {
     let new = scanned.suspects.into_iter().filter(|found| !report.knows(found.uid, &found.resource_version));
-    for (number, found) in (0_u32..).zip(new) {
-        let due = now + SPREAD * number.saturating_sub(SOON);
-        examiner.add(found.suspect, due, now);
+    for (number, found) in (0..).zip(new) {
+        examiner.add(found.suspect, due(number, now), now);
     }
 }
 
-/// Tells what an examination has found; what has to be looked at again is.
-pub(crate) fn settle(report: &mut Report, case: &Case, outcome: Outcome) -> Next {
-    let key = &case.suspect.service;
-    match outcome {
-        Outcome::Found(Finding::Wait { at, memory, .. }) => return Next::Again { at, memory },
-        Outcome::Found(Finding::Deleted(sentence)) => report.deleted(key, sentence, case.memory.noticed),
-        Outcome::Found(Finding::Kept { uid, resource_version, why }) => {
-            report.kept(key, &uid, &resource_version, &why);
-        }
-        Outcome::WouldDelete(sentence) => report.would_delete(key, &sentence),
-        Outcome::Found(Finding::Gone) | Outcome::Abandoned | Outcome::Failed(_) => {}
-    }
-    Next::Settled
-}
-
-/// The pause before the next look at a Service that was refused so often in a row.
-fn pause(refusals: u32) -> Duration {
-    SCAN_PAUSE.saturating_mul(2_u32.saturating_pow(refusals.saturating_sub(1))).min(LONGEST_PAUSE)
+/// When one of many suspects that were found together is looked at.
+fn due(number: u32, now: Instant) -> Instant {
+    now + SPREAD * number.saturating_sub(SOON)
 }

@@ -78,6 +78,9 @@ impl Events {
     }
 }
 
+/// The longest Retry-After that is heeded; Events are worth no longer wait.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
 /// The name of this pod, which tells several watchers apart; outside of a pod the machine's, if anything.
 fn reporter() -> String {
     env::var("HOSTNAME").ok().filter(|name| !name.is_empty()).unwrap_or_else(|| WATCHER.to_owned())
@@ -93,6 +96,9 @@ async fn write(api: Api, mut waiting: mpsc::Receiver<Deleted>, reporter: String)
             return;
         }
         tracing::debug!(namespace, service, error = chain(&error), "Event dropped");
+        if let Some(asked) = error.retry_after() {
+            tokio::time::sleep(asked.min(LONGEST_PAUSE)).await;
+        }
     }
 }
 

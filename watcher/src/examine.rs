@@ -6,12 +6,12 @@
 
 use std::{sync::Arc, time::Instant};
 
-use common::ownership::{Claim, claim_once_proven};
+use common::ownership::{Claim, PodRef, claim_once_proven};
 use k8s_openapi::api::core::v1::Service;
 
 use crate::{
     orphan::{Kept, Read, Reason, Rules, Standing, Until, Verdict, judge, standing},
-    suspects::{Case, Memory},
+    suspects::{Case, Memory, Subject},
     uid::Uid,
 };
 
@@ -151,7 +151,10 @@ impl Examination {
             return kept(Kept::BeingDeleted);
         }
         let known = self.case.suspect.known.filter(|known| known.service == Uid::of(&uid));
-        let claim = claim_once_proven(service, |pod| known.is_some_and(|known| known.pod == Uid::of(&pod.uid)));
+        let is_known = |pod: &PodRef| {
+            *pod.name == *self.case.suspect.pod && known.is_some_and(|known| known.pod == Uid::of(&pod.uid))
+        };
+        let claim = claim_once_proven(service, is_known);
         let (pod, pod_uid) = match &claim {
             Claim::Pod(pod) => (pod.name.clone(), Some(pod.uid.clone())),
             Claim::OriginalTool { pod_name } => (pod_name.clone(), None),
@@ -167,9 +170,13 @@ impl Examination {
         if is_absence && order == Order::Unknown && !was_known {
             return Step::ReadPod(pod.into());
         }
-        let memory = standing.map_or(self.case.memory, |standing| self.case.memory.after(standing, now));
+        let subject = Subject { service: Uid::of(&uid), pod: pod_uid.as_deref().map(Uid::of) };
+        let memory = self.case.memory.of(subject, now);
+        let memory = standing.map_or(memory, |standing| memory.after(standing, now));
         self.case.memory = memory;
-        match judge(&claim, standing, memory, self.rules, now) {
+        // An answer may be late. How long the pod has been so is counted from the end of the first look that found it so to
+        // the beginning of this one, never more than lies between the two reads.
+        match judge(&claim, standing, memory, self.rules, self.case.begun) {
             Verdict::Keep(why) => kept(why),
             Verdict::Wait(time, until) => Step::Done(Finding::Wait { at: now + time, memory, until }),
             Verdict::Delete(reason) => {
@@ -218,7 +225,8 @@ mod tests {
     fn examination(known: Option<&str>, now: Instant) -> Examination {
         let known = known.map(|uid| Known { service: Uid::of("s1"), pod: Uid::of(uid) });
         let service = Key { namespace: "ns".into(), name: "app-0".into() };
-        let case = Case { suspect: Suspect { service, pod: "app-0".into(), known }, memory: Memory::new(now) };
+        let case =
+            Case { suspect: Suspect { service, pod: "app-0".into(), known }, memory: Memory::new(now), begun: now };
         let (examination, first) = Examination::new(case, RULES);
         assert_eq!(first, Step::ReadBoth("app-0".into()));
         examination
@@ -323,10 +331,47 @@ mod tests {
         };
         assert_eq!(at, now + Duration::from_secs(30));
         let mut second = examination(None, now);
-        second.case.memory = memory;
+        (second.case.memory, second.case.begun) = (memory, at);
         assert_eq!(second.read_both(Some(original()), &Read::Absent, at), Step::ReadPod("app-0".into()));
         let sentence = sentence(second.read_pod("app-0", &Read::Absent, at));
         assert_eq!((sentence.reason, sentence.pod_uid), (Reason::PodGone, None));
+    }
+
+    #[test]
+    fn the_time_that_an_answer_takes_does_not_count_as_absence() {
+        let now = Instant::now();
+        let at = |seconds| now + Duration::from_secs(seconds);
+        let look = |memory, begun, answered| {
+            let mut examination = examination(None, begun);
+            examination.case.memory = memory;
+            examination.read_both(Some(original()), &Read::Absent, begun);
+            examination.read_pod("app-0", &Read::Absent, answered)
+        };
+        let Step::Done(Finding::Wait { at: again, memory, .. }) = look(Memory::new(now), now, at(10)) else {
+            panic!("one look is not enough");
+        };
+        assert_eq!(again, at(40), "it may have been read at the end");
+        let Step::Done(Finding::Wait { at: again, memory, .. }) = look(memory, at(20), at(41)) else {
+            panic!("it may have been read at the beginning");
+        };
+        assert_eq!(again, at(61));
+        sentence(look(memory, at(40), at(41)));
+    }
+
+    #[test]
+    fn what_was_seen_for_an_earlier_pod_says_nothing_about_this_one() {
+        let now = Instant::now();
+        let evicted = |uid: &str| Read::Present { uid: uid.into(), life: Life::Finished { ended_ago: None } };
+        let mut first = examination(None, now);
+        let Step::Done(Finding::Wait { memory, .. }) = first.read_both(Some(ours("app-0", "u1")), &evicted("u1"), now)
+        else {
+            panic!("the grace is not over");
+        };
+        let later = now + RULES.grace;
+        let mut second = examination(None, later);
+        second.case.memory = memory;
+        let step = second.read_both(Some(ours("app-0", "u2")), &evicted("u2"), later);
+        assert!(matches!(step, Step::Done(Finding::Wait { at, .. }) if at == later + RULES.grace), "{step:?}");
     }
 
     #[test]
@@ -342,6 +387,9 @@ mod tests {
             let step = examination(known, now).read_both(unlabelled(), &Read::Absent, now);
             assert_eq!(step, kept(Kept::Unclear(common::ownership::Doubt::OnlyAnnotated)), "{known:?}");
         }
+        let annotations = json!({POD_NAME_ANNOTATION: "app-9", POD_UID_ANNOTATION: "u1"});
+        let step = examination(Some("u1"), now).read_both(Some(service(&json!({}), &annotations)), &alive("u1"), now);
+        assert_eq!(step, kept(Kept::Unclear(common::ownership::Doubt::OnlyAnnotated)), "another name for the same pod");
         let mut copy = examination(Some("u1"), now);
         copy.case.suspect.known = Some(Known { service: Uid::of("another"), pod: Uid::of("u1") });
         let step = copy.read_both(unlabelled(), &Read::Absent, now);

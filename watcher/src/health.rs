@@ -6,38 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::watched::Watched;
+
 /// How long a watch may be down before the watcher is no longer ready. The API server ends every watch after some
 /// minutes, and an API server that restarts is away for less than this; neither is worth an alert.
 const TOLERATED: Duration = Duration::from_secs(30);
-
-/// What is watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Watched {
-    /// The pods that still run.
-    Pods,
-    /// The Services that creators made.
-    Services,
-}
-
-impl Watched {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Pods, Self::Services];
-
-    /// The word in logs, metrics and checks; the resource's name in the API.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pods => "pods",
-            Self::Services => "services",
-        }
-    }
-}
-
-impl fmt::Display for Watched {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
 
 /// The state of both watches, shared by those who run them and those who tell of them.
 #[derive(Clone, Debug, Default)]

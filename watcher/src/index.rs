@@ -10,10 +10,10 @@ use std::{
 };
 
 use crate::{
-    metrics::Watched,
     object::{Key, Lead, PodSeen, ServiceSeen},
     suspects::{Known, Suspect},
     uid::Uid,
+    watched::Watched,
 };
 
 /// What a watch reports.
@@ -118,11 +118,9 @@ impl Index {
             }
             Change::Listed(watched) => {
                 self.drop_unlisted(watched, &mut findings);
+                let was_complete = self.is_complete();
                 self.listing(watched).complete = true;
-                if !self.is_complete() {
-                    findings = Findings::default();
-                }
-                return findings;
+                return if was_complete { findings } else { Findings::default() };
             }
             Change::Pod(pod) => self.pod(pod, &mut findings),
             Change::PodGone(pod) => self.pod_gone(&pod.key, pod.uid, &mut findings),
@@ -227,7 +225,11 @@ impl Index {
             }
             match slot.services.iter_mut().find(|before| before.name == held.name) {
                 Some(before) => *before = held,
-                None => slot.services.push(held),
+                // Nearly always the only one: the first push would make room for four.
+                None => {
+                    slot.services.reserve_exact(1);
+                    slot.services.push(held);
+                }
             }
         });
         self.pods_of.insert(service, pod.name);
@@ -275,6 +277,7 @@ impl Index {
                 for (key, uid) in gone {
                     self.pod_gone(&key, uid, findings);
                 }
+                self.suspect_unserving(findings);
             }
             Watched::Services => {
                 let number = self.services.number;
@@ -288,6 +291,17 @@ impl Index {
                     self.service_gone(&key, None);
                 }
             }
+        }
+    }
+
+    /// All Services whose pod is not there. A pod that came and went since the last list was in neither, and a look in the
+    /// meantime can have found it alive.
+    fn suspect_unserving(&self, findings: &mut Findings) {
+        let found: HashSet<_> = findings.suspects.iter().map(|suspect| suspect.service.clone()).collect();
+        for (key, slot) in &self.slots {
+            let unserving = slot.services.iter().filter(|held| !slot.is_served_by(held));
+            let suspects = unserving.filter_map(|held| held.suspect(key));
+            findings.suspects.extend(suspects.filter(|suspect| !found.contains(&suspect.service)));
         }
     }
 
@@ -473,10 +487,17 @@ mod tests {
             &[service("app-0", 1, made_for("app-0", "u1")), service("app-1", 1, made_for("app-1", "u2"))],
         );
         assert_eq!(relist(&mut index, Watched::Pods, [Change::Pod(pod("app-1", "u2"))].into_iter()), ["app-0"]);
+        index.note(Change::Service(service("app-2", 1, made_for("app-2", "u3"))));
+        let left = [Change::Pod(pod("app-1", "u2"))].into_iter();
+        assert_eq!(
+            relist(&mut index, Watched::Pods, left),
+            ["app-0", "app-2"],
+            "its pod may have come and gone unseen"
+        );
         // A list that breaks off and is begun anew counts only what its last try named.
         index.note(Change::Listing(Watched::Pods));
         index.note(Change::Pod(pod("app-1", "u2")));
-        assert_eq!(relist(&mut index, Watched::Pods, [].into_iter()), ["app-1"]);
+        assert_eq!(relist(&mut index, Watched::Pods, [].into_iter()), ["app-0", "app-1", "app-2"]);
         relist(&mut index, Watched::Services, [].into_iter());
         assert_eq!((index.tally(), index.pods()), (Tally::default(), 0));
         assert!(index.slots.is_empty() && index.pods_of.is_empty(), "nothing is held in vain");

@@ -26,3 +26,4 @@ pub mod suspects;
 pub mod told;
 pub mod uid;
 pub mod watch;
+pub mod watched;

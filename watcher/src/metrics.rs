@@ -9,8 +9,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-pub use crate::health::Watched;
-use crate::{health::Readiness, orphan::Reason};
+use crate::{health::Readiness, orphan::Reason, watched::Watched};
 
 /// What every name begins with.
 const PREFIX: &str = "ipf_dynamic_nodeport_watcher";

@@ -10,9 +10,9 @@ use tokio::time::sleep_until;
 
 use crate::{
     cleanup::{Cleanup, Outcome},
-    controller::{settle, suspect},
+    controller::add_found,
     examine::Finding,
-    examiner::Examiner,
+    examiner::{Examiner, Failure},
     orphan::Until,
     report::Report,
     scan::{Scan, Scanned},
@@ -22,7 +22,10 @@ use crate::{
 /// How long an API that does not answer is asked.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long the last Events may take.
+/// How often one Service is tried whose clean-up fails for a reason of its own that may pass.
+const TRIES: u32 = 5;
+
+/// How long the last Events may take, and the longest pause between two of these tries.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// A run that did not do everything.
@@ -44,11 +47,11 @@ pub async fn once(cleanup: Cleanup, scan: &Scan, mut report: Report) -> Result<(
     let begun = Instant::now();
     let scanned = patiently(scan).await?;
     report.scanned(&scanned, begun.elapsed());
-    let mut examiner = Examiner::new(cleanup);
-    suspect(&mut examiner, &report, scanned, Instant::now());
+    let mut examiner = Examiner::new(cleanup, FAREWELL);
+    add_found(&mut examiner, &report, scanned, Instant::now());
 
     let mut silent_since = None;
-    let mut refusal = None;
+    let mut failure = None;
     while !examiner.is_empty() {
         examiner.begin_due();
         let due = examiner.next_due().unwrap_or_else(|| Instant::now() + PATIENCE);
@@ -56,24 +59,29 @@ pub async fn once(cleanup: Cleanup, scan: &Scan, mut report: Report) -> Result<(
             Some((case, outcome)) = examiner.ended() => {
                 let now = Instant::now();
                 let next = match outcome {
-                    Outcome::Failed(error) if error.may_pass() => {
-                        let since = *silent_since.get_or_insert(now);
-                        if now.saturating_duration_since(since) >= PATIENCE {
-                            return Err(OnceError::Silent(error));
+                    Outcome::Failed(error) => match examiner.failed(&case, &error, now) {
+                        (next, Failure::Silence) => {
+                            let since = *silent_since.get_or_insert(now);
+                            if now.saturating_duration_since(since) >= PATIENCE {
+                                failure = Some(OnceError::Silent(error));
+                                break;
+                            }
+                            next
                         }
-                        examiner.pace.failed(error.retry_after(), now);
-                        Next::Again { at: now, memory: case.memory }
-                    }
-                    Outcome::Failed(error) => {
-                        refusal.get_or_insert(error);
-                        Next::Settled
-                    }
+                        (next, Failure::Refusal { .. }) if error.may_pass() && case.memory.refusals < TRIES => next,
+                        (_, Failure::Refusal { .. }) => {
+                            silent_since = None;
+                            report.given_up(&case.suspect.service, &error);
+                            failure.get_or_insert(OnceError::Refused(error));
+                            Next::Settled
+                        }
+                    },
                     // The pod itself tells when its time is over: the next run sees it too.
                     Outcome::Found(Finding::Wait { until: Until::Told, .. }) => Next::Settled,
                     other => {
                         silent_since = None;
-                        examiner.pace.succeeded();
-                        settle(&mut report, &case, other)
+                        examiner.succeeded(&case, now);
+                        report.settled(&case, other)
                     }
                 };
                 examiner.settle(&case.suspect.service, next, now);
@@ -82,7 +90,7 @@ pub async fn once(cleanup: Cleanup, scan: &Scan, mut report: Report) -> Result<(
         }
     }
     report.finish(FAREWELL).await;
-    refusal.map_or(Ok(()), |refusal| Err(OnceError::Refused(refusal)))
+    failure.map_or(Ok(()), Err)
 }
 
 async fn patiently(scan: &Scan) -> Result<Scanned, OnceError> {

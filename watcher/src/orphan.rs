@@ -6,10 +6,7 @@ use std::{
 };
 
 use common::ownership::{Claim, Doubt};
-use k8s_openapi::{
-    api::core::v1::{ContainerStatus, Pod},
-    jiff::Timestamp,
-};
+use k8s_openapi::{api::core::v1::Pod, jiff::Timestamp};
 
 use crate::suspects::Memory;
 
@@ -144,15 +141,20 @@ impl Read {
     }
 }
 
-/// When the last of the pod's containers ended.
+/// When the last of the pod's containers ended, if that is told of all that began. It is not where the kubelet lost sight of
+/// one (its node was away, and the pod was given up); the init containers' ends then say nothing.
 fn last_end(pod: &Pod) -> Option<Timestamp> {
     let status = pod.status.as_ref()?;
-    let ended = |container: &ContainerStatus| {
-        let state = container.state.as_ref()?;
-        Some(state.terminated.as_ref()?.finished_at.as_ref()?.0)
-    };
     let kinds = [&status.container_statuses, &status.init_container_statuses, &status.ephemeral_container_statuses];
-    kinds.into_iter().flatten().flatten().filter_map(ended).max()
+    let mut last = None;
+    for state in kinds.into_iter().flatten().flatten().filter_map(|container| container.state.as_ref()) {
+        if let Some(terminated) = &state.terminated {
+            last = last.max(Some(terminated.finished_at.as_ref()?.0));
+        } else if state.running.is_some() {
+            return None;
+        }
+    }
+    last
 }
 
 /// Nothing where a node's clock is ahead of ours.
@@ -406,6 +408,19 @@ mod tests {
                     "containerStatuses": [{"name": "c", "image": "i", "imageID": "", "ready": false,
                         "restartCount": 0, "state": {"waiting": {"reason": "PodInitializing"}}}]}),
                 finished(Some(300)),
+            ),
+            (
+                "given up while its node was away",
+                json!({"phase": "Failed", "initContainerStatuses": [ended("2026-01-01T00:00:00Z")],
+                    "containerStatuses": [running]}),
+                finished(None),
+            ),
+            (
+                "lost when its node restarted",
+                json!({"phase": "Failed", "initContainerStatuses": [ended("2026-01-01T00:00:00Z")],
+                    "containerStatuses": [{"name": "c", "image": "i", "imageID": "", "ready": false, "restartCount": 0,
+                        "state": {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown", "finishedAt": null}}}]}),
+                finished(None),
             ),
             (
                 "succeeded on a node whose clock is ahead",

@@ -26,6 +26,12 @@ impl Outage {
         is_news
     }
 
+    /// Whether it has failed since the last success.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.current.is_some()
+    }
+
     /// It succeeded. For how long it had not.
     pub fn ended(&mut self, now: Instant) -> Option<Duration> {
         self.current.take().map(|(since, _)| now.saturating_duration_since(since))
@@ -50,7 +56,7 @@ mod tests {
         };
         let silent: Box<dyn Error> = "connection refused".into();
         let mut outage = Outage::default();
-        assert_eq!(outage.ended(now), None);
+        assert_eq!((outage.ended(now), outage.is_on()), (None, false));
         assert!(outage.failed(silent.as_ref(), now));
         assert!(!outage.failed(silent.as_ref(), now));
         assert!(outage.failed(&refused(403), now + Duration::from_secs(1)));

@@ -51,10 +51,15 @@ impl Pace {
         }
     }
 
-    /// An examination came to its end.
-    pub fn succeeded(&mut self) {
+    /// An examination came to its end. Whether there is no pause any more; one that was begun before a pause does not end
+    /// it.
+    pub fn succeeded(&mut self, now: Instant) -> bool {
+        if self.paused_until.is_some_and(|until| now < until) {
+            return false;
+        }
         self.backoff.reset();
         self.paused_until = None;
+        true
     }
 }
 
@@ -75,7 +80,9 @@ mod tests {
         assert_eq!((pace.room(0, resumes), pace.room(1, resumes)), (1, 0));
         pace.failed(Some(Duration::from_secs(7)), resumes);
         assert!(pace.resumes().unwrap() >= resumes + Duration::from_secs(7));
-        pace.succeeded();
+        assert!(!pace.succeeded(resumes + Duration::from_secs(6)), "it was begun before the pause");
+        assert_eq!(pace.room(0, resumes + Duration::from_secs(6)), 0);
+        assert!(pace.succeeded(resumes + Duration::from_secs(11)));
         assert_eq!((pace.room(0, now), pace.resumes()), (16, None));
     }
 }

@@ -14,7 +14,7 @@ use crate::object::{Metadata, Object};
 /// Objects in a page: a pod's metadata is up to 5 kB, and one page is in memory at a time.
 const PAGE: u32 = 250;
 
-/// How long one page is tried for.
+/// How long a further page is asked for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A list that is being read.
@@ -38,10 +38,11 @@ struct Page {
     items: Option<Vec<Object>>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+/// A list always has a resource version; what has none is no list.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct PageMetadata {
-    #[serde(rename = "continue")]
+    #[serde(rename = "continue", default)]
     continued: String,
     resource_version: String,
 }
@@ -53,20 +54,23 @@ impl<'a> Pages<'a> {
         Self { api, selection, next: Next::First, version: String::new() }
     }
 
-    /// The next page, or `None` after the last. An API that cannot answer now is asked again for a while.
+    /// The next page, or `None` after the last. For a further page an API that cannot answer now is asked again for a
+    /// while: the pages so far are not thrown away for one 429.
     ///
     /// # Errors
-    /// Where the API refuses, does not answer for long, or no longer has the rest of the list ([`Meaning::Expired`]): it
+    /// Where the API refuses, does not answer, or no longer has the rest of the list ([`Meaning::Expired`]): it
     /// is to be begun anew then.
     ///
     /// [`Meaning::Expired`]: common::api::classify::Meaning::Expired
     pub async fn next(&mut self) -> Result<Option<Vec<Metadata>>, CallError> {
-        let call = match &self.next {
-            Next::First => Call::list(self.selection, PAGE, None),
-            Next::After(token) => Call::list(self.selection, PAGE, Some(token)),
+        let page = match &self.next {
+            Next::First => {
+                let call = Call::list(self.selection, PAGE, None);
+                self.api.once::<Page>(&call, Deadline::after(PATIENCE)).await?
+            }
+            Next::After(token) => self.further(&Call::list(self.selection, PAGE, Some(token))).await?,
             Next::Nothing => return Ok(None),
         };
-        let page = self.page(&call).await?;
         self.version = page.metadata.resource_version;
         self.next = match page.metadata.continued {
             token if token.is_empty() => Next::Nothing,
@@ -81,7 +85,7 @@ impl<'a> Pages<'a> {
         self.version
     }
 
-    async fn page(&self, call: &Call) -> Result<Page, CallError> {
+    async fn further(&self, call: &Call) -> Result<Page, CallError> {
         let mut patience = Patience::until(Deadline::after(PATIENCE));
         loop {
             match self.api.once(call, patience.deadline()).await {
@@ -112,5 +116,7 @@ mod tests {
         );
         assert_eq!((first.metadata.continued.as_str(), first.metadata.resource_version.as_str()), ("abc", "7"));
         assert_eq!(first.items.unwrap()[0].metadata.name, "app-0");
+        let status = r#"{"kind":"Status","metadata":{},"status":"Success"}"#;
+        assert!(serde_json::from_str::<Page>(status).is_err(), "not an empty list");
     }
 }

@@ -12,13 +12,15 @@ use common::{
 };
 
 use crate::{
+    cleanup::Outcome,
     events::{Deleted, Events},
-    examine::Sentence,
+    examine::{Finding, Sentence},
     metrics::{Metrics, ScanResult},
     object::Key,
     orphan::Kept,
     outage::Outage,
     scan::Scanned,
+    suspects::{Case, Next},
     told::Told,
     uid::Uid,
 };
@@ -39,8 +41,36 @@ impl Report {
         Self { events, metrics, left_alone: Told::default(), would_delete: Told::default(), scans: Outage::default() }
     }
 
-    /// A Service was deleted.
-    pub fn deleted(&self, key: &Key, sentence: Sentence, noticed: Instant) {
+    /// An examination came to its end. Tells what it has found; what has to be looked at again is.
+    pub fn settled(&mut self, case: &Case, outcome: Outcome) -> Next {
+        let key = &case.suspect.service;
+        match outcome {
+            Outcome::Found(Finding::Wait { at, memory, .. }) => return Next::Again { at, memory },
+            Outcome::Found(Finding::Deleted(sentence)) => self.deleted(key, sentence, case.memory.noticed),
+            Outcome::Found(Finding::Kept { uid, resource_version, why }) => {
+                self.kept(key, &uid, &resource_version, &why);
+            }
+            Outcome::WouldDelete(sentence) => self.would_delete(key, &sentence),
+            Outcome::Found(Finding::Gone) | Outcome::Abandoned | Outcome::Failed(_) => {}
+        }
+        Next::Settled
+    }
+
+    /// The API refuses what the clean-up of a Service needs.
+    pub fn refused(&self, key: &Key, error: &CallError) {
+        let error = chain(error);
+        let Key { namespace, name } = key;
+        tracing::warn!(error, %namespace, service = %name, "cannot delete a Service; trying again");
+    }
+
+    /// The API refuses what the clean-up of a Service needs, and this run tries no more.
+    pub fn given_up(&self, key: &Key, error: &CallError) {
+        let error = chain(error);
+        let Key { namespace, name } = key;
+        tracing::error!(error, %namespace, service = %name, "cannot delete a Service");
+    }
+
+    fn deleted(&self, key: &Key, sentence: Sentence, noticed: Instant) {
         let Sentence { uid, reason, pod, pod_uid, .. } = sentence;
         let took = noticed.elapsed();
         tracing::info!(
@@ -58,8 +88,7 @@ impl Report {
         self.events.deleted(&Deleted { namespace, service, uid, pod, pod_uid, reason });
     }
 
-    /// A Service would have been deleted.
-    pub fn would_delete(&mut self, key: &Key, sentence: &Sentence) {
+    fn would_delete(&mut self, key: &Key, sentence: &Sentence) {
         if !self.would_delete.is_first(Uid::of(&sentence.uid), &sentence.resource_version) {
             return;
         }
@@ -69,8 +98,7 @@ impl Report {
         let _ = writeln!(std::io::stdout(), "would delete Service {key}: {reason}, pod {pod}{uid}");
     }
 
-    /// A Service was examined and stays.
-    pub fn kept(&mut self, key: &Key, uid: &str, resource_version: &str, why: &Kept) {
+    fn kept(&mut self, key: &Key, uid: &str, resource_version: &str, why: &Kept) {
         match why {
             Kept::Unclear(doubt) => self.left_alone(key, Uid::of(uid), resource_version, doubt),
             Kept::PodLives | Kept::BeingDeleted | Kept::Foreign => {

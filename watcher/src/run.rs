@@ -1,6 +1,6 @@
 //! The process: how a run starts, and how it ends on success, failure and signals.
 
-use std::{io::Write as _, process::exit, sync::Arc};
+use std::{io::Write as _, process::exit, sync::Arc, time::Duration};
 
 use common::{
     api::{
@@ -9,6 +9,7 @@ use common::{
         connect::{Connection, connect},
     },
     exit::Exit,
+    labels::WATCHER,
     logging,
 };
 use tokio::{
@@ -23,7 +24,7 @@ use crate::{
     controller::Controller,
     error::Error,
     events::Events,
-    health::{Health, Watched},
+    health::Health,
     metrics::Metrics,
     once::once,
     orphan::Rules,
@@ -32,20 +33,25 @@ use crate::{
     serve::serve,
     settings::{Settings, SettingsError},
     watch::Watch,
+    watched::Watched,
 };
 
 /// Changes that wait to be taken in: a watch that has more to report waits.
 const CHANGES: usize = 256;
 
+/// How long a run may take to end. What hangs by then (a log that nobody reads, a plugin for credentials) is left.
+const FAREWELL: Duration = Duration::from_millis(900);
+
 /// Runs the watcher until it is told to end. What went wrong is logged.
 #[must_use]
 pub fn run(settings: &Settings) -> Exit {
+    let stop = signals(settings.course);
     logging::init(settings.log);
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return fail(Exit::Other, &format!("cannot start: {error}")),
     };
-    let exit = match runtime.block_on(until_terminated(settings)) {
+    let exit = match runtime.block_on(until_terminated(settings, stop)) {
         Ok(exit) => exit,
         Err(error) => fail(error.exit(), &chain(&error)),
     };
@@ -67,19 +73,21 @@ fn fail(exit: Exit, message: &str) -> Exit {
     exit
 }
 
-async fn until_terminated(settings: &Settings) -> Result<Exit, Error> {
-    let (terminated, stop) = oneshot::channel();
-    tokio::spawn(listen_to_signals(terminated));
+async fn until_terminated(settings: &Settings, stop: oneshot::Receiver<&'static str>) -> Result<Exit, Error> {
     let stop = async {
-        let _ = stop.await;
+        match stop.await {
+            Ok(signal) => tracing::info!("ended by {signal}"),
+            // There are no signals.
+            Err(_) => std::future::pending().await,
+        }
     };
     tokio::pin!(stop);
-    let (health, metrics) = (Health::new(), Metrics::new());
     let connection = tokio::select! {
         biased;
-        () = &mut stop => return Ok(Exit::Done),
-        connection = connect() => connection?,
+        () = &mut stop => return Ok(interrupted(settings.course)),
+        connection = connect(WATCHER) => connection?,
     };
+    let (health, metrics) = (Health::new(), Metrics::new());
     let Connection { api, namespace, .. } = connection;
     let counted = metrics.clone();
     let api = api.observed(Arc::new(move |call, code| counted.requested(call.verb, call.resource, code)));
@@ -101,8 +109,7 @@ async fn until_terminated(settings: &Settings) -> Result<Exit, Error> {
     if settings.course == Course::Once {
         return tokio::select! {
             biased;
-            // What it was started for is not done.
-            () = &mut stop => Ok(Exit::Terminated),
+            () = &mut stop => Ok(interrupted(Course::Once)),
             done = once(cleanup, &scan, report) => Ok(done.map(|()| Exit::Done)?),
         };
     }
@@ -131,22 +138,39 @@ async fn until_terminated(settings: &Settings) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-/// The first signal ends the run, the second the process.
-async fn listen_to_signals(terminated: oneshot::Sender<()>) {
-    // As PID 1 a program without a handler would ignore them.
-    let (mut terminate, mut interrupt) = match (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) {
-        (Ok(terminate), Ok(interrupt)) => (terminate, interrupt),
-        (Err(error), _) | (_, Err(error)) => {
-            tracing::warn!(%error, "signals will not be noticed");
-            // Dropping `terminated` would end the run.
-            return std::future::pending().await;
-        }
-    };
-    tracing::info!("ended by {}", next(&mut terminate, &mut interrupt).await);
-    let _ = terminated.send(());
-    let signal = next(&mut terminate, &mut interrupt).await;
-    tracing::warn!("ended at once by {signal}");
-    exit(Exit::Terminated as i32);
+/// How a run ends that a signal has ended.
+fn interrupted(course: Course) -> Exit {
+    match course {
+        Course::Endless => Exit::Done,
+        // What it was started for is not done.
+        Course::Once => Exit::Terminated,
+    }
+}
+
+/// The first signal, by its name. It ends the run; where that takes too long, or at a second signal, it ends the process.
+/// All on a thread of its own: whatever blocks the others, signals are heard, also as PID 1, where nothing else would end
+/// the process.
+fn signals(course: Course) -> oneshot::Receiver<&'static str> {
+    let (first, stop) = oneshot::channel();
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let Ok(runtime) = runtime else { return };
+        runtime.block_on(async {
+            let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
+            let (Ok(mut terminate), Ok(mut interrupt)) = signals else { return };
+            let _ = ready.send(());
+            let _ = first.send(next(&mut terminate, &mut interrupt).await);
+            let exit_code = tokio::select! {
+                _ = next(&mut terminate, &mut interrupt) => Exit::Terminated,
+                () = tokio::time::sleep(FAREWELL) => interrupted(course),
+            };
+            exit(exit_code as i32);
+        });
+    });
+    // An error says that signals will not be heard: they end the process as they do by default.
+    let _ = is_ready.recv();
+    stop
 }
 
 async fn next(terminate: &mut Signal, interrupt: &mut Signal) -> &'static str {

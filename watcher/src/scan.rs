@@ -159,8 +159,13 @@ impl Candidates {
                 return;
             }
         };
-        let candidate = Candidate { name: key.name, uid, resource_version: resource_version.into(), pod };
-        self.by_pod.entry(pod_key).or_default().push(candidate);
+        // Only a look at what may be the original tool's can be in vain, and is spared if nothing has changed since.
+        let resource_version = if pod.is_none() { resource_version.into() } else { Box::default() };
+        let candidate = Candidate { name: key.name, uid, resource_version, pod };
+        // Nearly always the only one: the first push would make room for four.
+        let candidates = self.by_pod.entry(pod_key).or_default();
+        candidates.reserve_exact(1);
+        candidates.push(candidate);
     }
 
     /// A pod that lives: what was made for it is no suspect.

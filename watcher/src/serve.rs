@@ -60,6 +60,8 @@ pub async fn serve(listener: TcpListener, health: Health, metrics: Metrics) {
 }
 
 async fn serve_within(limits: Limits, listener: TcpListener, health: Health, metrics: Metrics) {
+    // With port 0 only this says where.
+    tracing::debug!(address = ?listener.local_addr().ok(), "serving health and metrics");
     let mut connections = Connections(VecDeque::new());
     loop {
         match listener.accept().await {

@@ -9,9 +9,9 @@ use std::{net::SocketAddr, time::Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{
-    health::Watched,
     metrics::{Cause, Held, ScanResult},
     orphan::Reason,
+    watched::Watched,
 };
 
 use super::*;

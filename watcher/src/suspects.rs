@@ -28,11 +28,22 @@ pub struct Known {
     pub pod: Uid,
 }
 
+/// What a look was at. Its name stays a suspect while one Service follows another under it, and one pod another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// The Service.
+    pub service: Uid,
+    /// The pod that it was made for; nothing on one of the original tool's tells it.
+    pub pod: Option<Uid>,
+}
+
 /// What earlier looks at a suspect have seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// When it became suspect.
     pub noticed: Instant,
+    /// What they were at; nothing before the first.
+    pub subject: Option<Subject>,
     /// Since when every look has found its pod absent.
     pub absent_since: Option<Instant>,
     /// Since when every look has found its pod finished.
@@ -45,7 +56,14 @@ impl Memory {
     /// Nothing yet.
     #[must_use]
     pub fn new(noticed: Instant) -> Self {
-        Self { noticed, absent_since: None, finished_since: None, refusals: 0 }
+        Self { noticed, subject: None, absent_since: None, finished_since: None, refusals: 0 }
+    }
+
+    /// What is remembered for a look at this: what was seen of another Service, or for another pod, says nothing about it.
+    #[must_use]
+    pub fn of(self, subject: Subject, now: Instant) -> Self {
+        let memory = if self.subject.is_none_or(|before| before == subject) { self } else { Self::new(now) };
+        Self { subject: Some(subject), ..memory }
     }
 }
 
@@ -56,6 +74,8 @@ pub struct Case {
     pub suspect: Suspect,
     /// What earlier looks have seen.
     pub memory: Memory,
+    /// When this look began: all that it reads is read later.
+    pub begun: Instant,
 }
 
 /// What follows from a look.
@@ -109,7 +129,7 @@ impl Suspects {
         let key = suspect.service.clone();
         match self.entries.get_mut(&key) {
             None => {
-                let case = Case { suspect, memory: Memory::new(now) };
+                let case = Case { suspect, memory: Memory::new(now), begun: now };
                 self.entries.insert(key.clone(), Entry { case, state: State::Waits(due) });
                 self.waiting.insert((due, key));
             }
@@ -151,6 +171,7 @@ impl Suspects {
         let (_, key) = self.waiting.pop_first()?;
         let entry = self.entries.get_mut(&key)?;
         entry.state = State::Examined(Meanwhile::Nothing);
+        entry.case.begun = now;
         Some(entry.case.clone())
     }
 
@@ -256,6 +277,19 @@ mod tests {
             assert_eq!(suspects.take(now), None, "never by two at once");
             suspects.settle(&case.suspect.service, next, now);
             assert!(suspects.take(now).is_some(), "{next:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_seen_of_another_service_or_pod_says_nothing() {
+        let now = Instant::now();
+        let subject = |service, pod: Option<&str>| Subject { service: Uid::of(service), pod: pod.map(Uid::of) };
+        let first = subject("s1", Some("u1"));
+        let memory = Memory { absent_since: Some(now), ..Memory::new(now).of(first, now) };
+        let later = now + seconds(30);
+        assert_eq!(memory.of(first, later), memory);
+        for other in [subject("s2", Some("u1")), subject("s1", Some("u2")), subject("s1", None)] {
+            assert_eq!(memory.of(other, later), Memory { subject: Some(other), ..Memory::new(later) }, "{other:?}");
         }
     }
 

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 /// Stands for a UID where many are held. Kubernetes promises no form; all that it makes are UUIDs, and any other text is
-/// hashed. Nothing is ever deleted on the strength of it: that is decided on the texts themselves.
+/// hashed. A UUID is held whole, so two of these are equal only if the texts are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Uid([u64; 2]);
 

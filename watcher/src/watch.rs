@@ -14,16 +14,17 @@ use common::api::{
     retry::{Backoff, Deadline},
 };
 use serde::Deserialize;
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::sleep_until};
 
 use crate::{
     health::Health,
     index::Change,
-    metrics::{Cause, Metrics, Watched},
+    metrics::{Cause, Metrics},
     object::Metadata,
     outage::Outage,
     pages::Pages,
     report::millis,
+    watched::Watched,
 };
 
 /// The longest pause between two tries. An API server that restarts is back within seconds, and a permission that is given
@@ -143,16 +144,14 @@ impl Watch {
     async fn follow(&self, mut version: String, backoff: &mut Backoff, outage: &mut Outage) -> Ended {
         let mut fruitless = 0;
         loop {
-            let begun = Instant::now();
             let before = version.clone();
-            let ended = self.once(&mut version, outage).await;
-            let was_success = version != before || begun.elapsed() >= LASTED;
-            if was_success {
+            let mut opened = None;
+            let ended = self.once(&mut version, &mut opened, outage).await;
+            let lasted = opened.is_some_and(|opened: Instant| opened.elapsed() >= LASTED);
+            if lasted {
                 backoff.reset();
-                fruitless = 0;
-            } else {
-                fruitless += 1;
             }
+            fruitless = if lasted || version != before { 0 } else { fruitless + 1 };
             let cause = match &ended {
                 Ended::Closed => Cause::Closed,
                 Ended::Lost(_) => Cause::Lost,
@@ -173,8 +172,8 @@ impl Watch {
                     asked = error.downcast_ref().and_then(CallError::retry_after);
                 }
             }
-            // Even after a success: a stream that ends again and again must not be asked for without pause.
-            if !(was_success && matches!(ended, Ended::Closed)) {
+            // Even a stream that brought something must not be asked for without pause, if it ends again and again.
+            if !(lasted && matches!(ended, Ended::Closed)) {
                 tokio::time::sleep(backoff.pause(asked)).await;
             }
             if matches!(ended, Ended::Expired | Ended::Silent) || fruitless >= FRUITLESS {
@@ -183,8 +182,8 @@ impl Watch {
         }
     }
 
-    /// One watch. `version` moves on with what it reports.
-    async fn once(&self, version: &mut String, outage: &mut Outage) -> Ended {
+    /// One watch. `version` moves on with what it reports; `opened` is when it began.
+    async fn once(&self, version: &mut String, opened: &mut Option<Instant>, outage: &mut Outage) -> Ended {
         let mut lines = match self.api.open(&Call::watch(&self.selection, version), Deadline::after(BEGIN)).await {
             Ok(lines) => lines,
             Err(error) => {
@@ -195,36 +194,50 @@ impl Watch {
                 };
             }
         };
+        let begun = *opened.insert(Instant::now());
         self.health.watch_up(self.watched);
-        if let Some(after) = outage.ended(Instant::now()) {
-            tracing::info!(resource = self.watched.as_str(), after_ms = millis(after), "watch is back");
-        }
         loop {
-            let line = match next(&mut lines).await {
-                Ok(line) => line,
+            let line = tokio::select! {
+                line = next(&mut lines) => line,
+                // One that breaks again at once is not back.
+                () = sleep_until((begun + LASTED).into()), if outage.is_on() => {
+                    self.back(outage);
+                    continue;
+                }
+            };
+            let change = match line.and_then(|line| self.read(&line, version)) {
+                Ok(Some(change)) => change,
+                Ok(None) => continue,
                 Err(ended) => return ended,
             };
-            let Line { kind, object: Content { metadata, code, message } } = match serde_json::from_slice(&line) {
-                Ok(line) => line,
-                Err(error) => return Ended::Lost(Unreadable(error).into()),
-            };
-            let moved_to = metadata.resource_version.clone();
-            let change = match kind.as_str() {
-                "ADDED" | "MODIFIED" => Some(self.there(metadata)),
-                "DELETED" => Some(self.gone(metadata)),
-                "ERROR" if code == 410 => return Ended::Expired,
-                "ERROR" => return Ended::Refused(ErrorEvent { code, message }.into()),
-                // A bookmark only moves on.
-                _ => None,
-            };
-            if let Some(change) = change
-                && self.changes.send(change).await.is_err()
-            {
+            if self.changes.send(change).await.is_err() {
                 return Ended::Unheard;
             }
-            if !moved_to.is_empty() {
-                *version = moved_to;
-            }
+        }
+    }
+
+    /// Reads one line, and moves `version` on to it.
+    fn read(&self, line: &[u8], version: &mut String) -> Result<Option<Change>, Ended> {
+        let line: Line = serde_json::from_slice(line).map_err(|error| Ended::Lost(Unreadable(error).into()))?;
+        let Content { metadata, code, message } = line.object;
+        let moved_to = metadata.resource_version.clone();
+        let change = match line.kind.as_str() {
+            "ADDED" | "MODIFIED" => Some(self.there(metadata)),
+            "DELETED" => Some(self.gone(metadata)),
+            "ERROR" if code == 410 => return Err(Ended::Expired),
+            "ERROR" => return Err(Ended::Refused(ErrorEvent { code, message }.into())),
+            // A bookmark only moves on.
+            _ => None,
+        };
+        if !moved_to.is_empty() {
+            *version = moved_to;
+        }
+        Ok(change)
+    }
+
+    fn back(&self, outage: &mut Outage) {
+        if let Some(after) = outage.ended(Instant::now()) {
+            tracing::info!(resource = self.watched.as_str(), after_ms = millis(after), "watch is back");
         }
     }
 

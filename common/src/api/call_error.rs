@@ -48,13 +48,20 @@ pub enum CallError {
         /// What was answered.
         refusal: Refusal,
     },
-    /// The API said nothing that could be read.
+    /// The API said nothing, or not all of it.
     NoAnswer {
         /// What was asked.
         call: Box<Call>,
         /// Whether it can have been carried out.
         sent: Sent,
         /// What happened instead.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The API's answer is none to what was asked.
+    Unreadable {
+        /// What was asked.
+        call: Box<Call>,
+        /// What is wrong with the answer.
         source: Box<dyn Error + Send + Sync>,
     },
 }
@@ -66,7 +73,7 @@ impl CallError {
         match self {
             Self::Refused { refusal, .. } => Some(refusal.meaning()),
             Self::Unsettled { .. } => Some(Meaning::Unavailable),
-            Self::NoAnswer { .. } => None,
+            Self::NoAnswer { .. } | Self::Unreadable { .. } => None,
         }
     }
 
@@ -76,6 +83,18 @@ impl CallError {
         self.meaning().is_none_or(Meaning::may_pass)
     }
 
+    /// Whether any other call would fare alike: the API server is away, overloaded, or does not know who asks.
+    #[must_use]
+    pub fn concerns_every_call(&self) -> bool {
+        match self {
+            Self::Refused { refusal, .. } => {
+                refusal.meaning().may_pass() && matches!(refusal.code, 401 | 403 | 429 | 502..=504)
+            }
+            Self::Unsettled { .. } | Self::NoAnswer { .. } => true,
+            Self::Unreadable { .. } => false,
+        }
+    }
+
     /// Whether the call certainly was not carried out: no connection came about, or the API turned it away unread.
     #[must_use]
     pub fn never_done(&self) -> bool {
@@ -83,6 +102,7 @@ impl CallError {
             Self::Refused { refusal, .. } => refusal.is_unread(),
             Self::Unsettled { .. } => true,
             Self::NoAnswer { sent, .. } => *sent == Sent::Never,
+            Self::Unreadable { .. } => false,
         }
     }
 
@@ -90,7 +110,7 @@ impl CallError {
     #[must_use]
     pub fn cut_short(&self) -> bool {
         match self {
-            Self::Refused { .. } | Self::Unsettled { .. } => false,
+            Self::Refused { .. } | Self::Unsettled { .. } | Self::Unreadable { .. } => false,
             Self::NoAnswer { source, .. } => source.downcast_ref::<Silence>() == Some(&Silence::Deadline),
         }
     }
@@ -100,7 +120,7 @@ impl CallError {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused { refusal, .. } => refusal.retry_after,
-            Self::Unsettled { .. } | Self::NoAnswer { .. } => None,
+            Self::Unsettled { .. } | Self::NoAnswer { .. } | Self::Unreadable { .. } => None,
         }
     }
 }
@@ -123,6 +143,7 @@ impl fmt::Display for CallError {
             ),
             Self::Refused { call, refusal } => write!(f, "cannot {call}: {refusal}"),
             Self::NoAnswer { call, .. } => write!(f, "no answer to {call} from the API server"),
+            Self::Unreadable { call, .. } => write!(f, "the API server's answer to {call} cannot be read"),
         }
     }
 }
@@ -131,7 +152,7 @@ impl Error for CallError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Refused { .. } | Self::Unsettled { .. } => None,
-            Self::NoAnswer { source, .. } => Some(source.as_ref()),
+            Self::NoAnswer { source, .. } | Self::Unreadable { source, .. } => Some(source.as_ref()),
         }
     }
 }

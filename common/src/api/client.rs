@@ -70,11 +70,8 @@ impl Api {
     /// Where the API refuses it, or gives no readable answer in time.
     pub async fn once<T: DeserializeOwned>(&self, call: &Call, deadline: Deadline) -> Result<T, CallError> {
         let answered = self.attempt(call, deadline, self.exchange(call)).await?;
-        serde_json::from_slice(&answered).map_err(|error| CallError::NoAnswer {
-            call: Box::new(call.clone()),
-            sent: Sent::Perhaps,
-            source: error.into(),
-        })
+        serde_json::from_slice(&answered)
+            .map_err(|error| CallError::Unreadable { call: Box::new(call.clone()), source: error.into() })
     }
 
     /// Sends one request whose answer goes on and on, once; waits only for its beginning.

@@ -2,6 +2,7 @@
 
 use std::{env, time::Duration};
 
+use http::{HeaderValue, header::USER_AGENT};
 use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
 use hyper_timeout::TimeoutConnector;
 use hyper_util::{
@@ -83,12 +84,16 @@ pub enum ConnectError {
     ServerName(String),
 }
 
-/// Finds the API: KUBECONFIG where it is set, else the pod's service account, else `$HOME/.kube/config`.
+/// Finds the API: KUBECONFIG where it is set, else the pod's service account, else `$HOME/.kube/config`. `program` is named in
+/// the User-Agent header, so that audit logs tell the programs apart, which share a service account.
 ///
 /// # Errors
 /// Where there is none, or its credentials cannot be read.
-pub async fn connect() -> Result<Connection, ConnectError> {
-    let config = find().await?;
+pub async fn connect(program: &str) -> Result<Connection, ConnectError> {
+    let mut config = find().await?;
+    if let Ok(agent) = HeaderValue::try_from(format!("{program}/{}", env!("CARGO_PKG_VERSION"))) {
+        config.headers.push((USER_AGENT, agent));
+    }
     let claims = token(&config).as_deref().and_then(claims);
     let namespace = config.default_namespace.clone();
     Ok(Connection { api: Api::new(open(&config)?), namespace, claims })

@@ -14,6 +14,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// pause ask 200 times a second.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// The longest Retry-After that a program without a deadline heeds.
+const LONGEST_ASKED: Duration = Duration::from_secs(60);
+
 /// When all trying ends. One for the whole run, so that the sum of all waiting is bounded.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
@@ -54,11 +57,12 @@ impl Backoff {
         Self { longest, tries: 0 }
     }
 
-    /// The next pause: longer each time, and at least as long as the server asks (Retry-After).
+    /// The next pause: longer each time, and at least as long as the server asks (Retry-After), within reason: the page
+    /// of a load balancer may ask for hours, and the API server be back in a second.
     pub fn pause(&mut self, asked: Option<Duration>) -> Duration {
         let own = own_pause(self.tries, self.longest, jitter());
         self.tries = self.tries.saturating_add(1);
-        asked_pause(asked, own, jitter())
+        asked_pause(asked.map(|asked| asked.min(LONGEST_ASKED)), own, jitter())
     }
 
     /// How often [`pause`](Self::pause) was asked since the last success.
@@ -183,6 +187,7 @@ mod tests {
         backoff.reset();
         assert!(backoff.pause(None) <= FIRST_PAUSE);
         assert!(backoff.pause(Some(Duration::from_secs(7))) >= Duration::from_secs(7), "the server asks for more");
+        assert!(backoff.pause(Some(Duration::from_secs(3600))) <= Duration::from_secs(90), "beyond all reason");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Shows on a real control plane what the creator does for one pod, from its Service's birth to its end.
+//! Shows on a real control plane what the programs do for one pod: the creator at its Service's birth, the watcher at its end.
 //! It reads no kubeconfig of the user's, and leaves nothing behind.
 
 use std::{
@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cluster_tests::harness::{ControlPlane, Namespace, Options, Run, cargo, eventually};
+use cluster_tests::harness::{ControlPlane, Namespace, Options, Run, Running, cargo, eventually};
 use k8s_openapi::api::core::v1::Service;
 use kube::Api;
 
@@ -34,25 +34,33 @@ async fn demo() -> Result<(), Box<dyn Error>> {
     println!("2. Apply permissions/role.yaml and examples/documented/configmap.yaml to its namespace default");
     let namespace = Namespace::documented(&control_plane, "default".to_owned()).await;
 
+    println!("3. Run the watcher as its Deployment would, with the service account of that namespace");
+    let watcher = Run::watcher(&namespace).await.program(cargo::dev_watcher()).env("LOG_FORMAT", "text").spawn();
+    print!("{}", indent(&says(&watcher, "watching").await));
+
     println!(
-        "3. Create pod {POD} on node node-1, like the documented Deployment's (the object only: there is no kubelet)"
+        "4. Create pod {POD} on node node-1, like the documented Deployment's (the object only: there is no kubelet)"
     );
     let pod = namespace.pod(POD).port("management", 8558).port("artery", 55001).create().await;
 
-    println!("4. Run the creator as its init container would, with a token bound to that pod");
-    let outcome = Run::creator(&pod).await.program(cargo::dev_creator()).run().await;
+    println!(
+        "5. Run the creator as its init container would, with a token bound to that pod, and with --owner-reference none:\n   \
+         otherwise the pod would own the Service, and Kubernetes' own garbage collector might be first to remove it"
+    );
+    let creator = Run::creator(&pod).await.program(cargo::dev_creator()).args(["--owner-reference", "none"]);
+    let outcome = creator.run().await;
     if outcome.code() != Some(0) {
         return Err(format!("the creator ended with {:?}:\n{}", outcome.exit, outcome.stderr).into());
     }
     println!("   done in {} ms", outcome.elapsed().as_millis());
 
-    println!("5. Its Service, with the ports that Kubernetes chose:");
+    println!("6. Its Service, with the ports that Kubernetes chose:");
     let services: Api<Service> = namespace.api();
     print!("{}", indent(&summary(&services.get(POD).await?)));
-    println!("6. Its file, which the application includes:");
+    println!("7. Its file, which the application includes:");
     print!("{}", indent(&outcome.output().ok_or("the creator wrote no file")?));
 
-    println!("7. Delete the pod: Kubernetes' own garbage collector removes the Service");
+    println!("8. Delete the pod: the watcher removes the Service, and says why and how long that took");
     pod.delete().await;
     let deleted = Instant::now();
     eventually(Duration::from_secs(30), "the Service is gone", async || match services.get_opt(POD).await {
@@ -61,12 +69,28 @@ async fn demo() -> Result<(), Box<dyn Error>> {
         Err(error) => Err(error.to_string()),
     })
     .await;
-    println!("   gone {} ms after the pod", deleted.elapsed().as_millis());
+    let gone = deleted.elapsed();
+    print!("{}", indent(&says(&watcher, "Service deleted").await));
+    println!("   gone {} ms after the pod", gone.as_millis());
 
-    println!("8. Stop the control plane and remove its files");
+    println!("9. Stop the watcher and the control plane, and remove their files");
+    let outcome = watcher.terminate().await;
+    if outcome.code() != Some(0) {
+        return Err(format!("the watcher ended with {:?}:\n{}", outcome.exit, outcome.stderr).into());
+    }
     control_plane.close().await;
     println!("   done, {} in all", seconds(started));
     Ok(())
+}
+
+/// The first line of a program's log that holds this; waits for it.
+async fn says(running: &Running, message: &str) -> String {
+    eventually(Duration::from_secs(30), &format!("{message:?} is in the log"), async || {
+        let log = running.stderr();
+        let line = log.lines().find(|line| line.contains(message)).map(str::to_owned);
+        line.ok_or(log)
+    })
+    .await
 }
 
 fn seconds(since: Instant) -> String {
@@ -81,9 +105,9 @@ fn indent(text: &str) -> String {
 fn summary(service: &Service) -> String {
     let mut lines = vec!["kind: Service".to_owned(), "metadata:".to_owned()];
     lines.push(format!("  name: {}", service.metadata.name.as_deref().unwrap_or_default()));
-    lines.push("  ownerReferences:".to_owned());
-    for owner in service.metadata.owner_references.iter().flatten() {
-        lines.push(format!("    - {}/{} {}", owner.kind, owner.name, owner.uid));
+    lines.push("  annotations:".to_owned());
+    for (key, value) in service.metadata.annotations.iter().flatten() {
+        lines.push(format!("    {key}: {value}"));
     }
     lines.push("spec:".to_owned());
     let spec = service.spec.as_ref();

@@ -3,8 +3,10 @@
 use std::{collections::BTreeMap, fs, io, path::Path};
 
 use serde::Deserialize;
+use serde_json::Value;
 
-/// Every request's metadata, except those of the control plane's own programs, which would drown the others.
+/// Every request's metadata, and of a deleted Service the whole; without the requests of the control plane's own programs,
+/// which would drown the others.
 pub(super) const POLICY: &str = r#"
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -14,6 +16,10 @@ rules:
   users: ["system:kube-controller-manager", "system:apiserver"]
 - level: None
   userGroups: ["system:serviceaccounts:kube-system"]
+- level: RequestResponse
+  omitManagedFields: true
+  verbs: ["delete"]
+  resources: [{group: "", resources: ["services"]}]
 - level: Metadata
 "#;
 
@@ -40,6 +46,9 @@ pub struct Event {
     pub request_uri: String,
     /// When the apiserver received it: RFC 3339 with microseconds, so it sorts as text.
     pub received: String,
+    /// The answer, where a Service was to be deleted: the Service as it was then, its resource version that of the
+    /// deletion. It has only metadata where no more was asked for. Null for all other requests.
+    pub answer: Value,
 }
 
 /// The events in a log file, in the order of arrival, one for each request.
@@ -77,6 +86,8 @@ struct Line {
     object_ref: Option<ObjectRef>,
     response_status: Option<ResponseStatus>,
     request_received_timestamp: String,
+    #[serde(default)]
+    response_object: Value,
 }
 
 #[derive(Deserialize)]
@@ -113,6 +124,7 @@ impl From<Line> for Event {
             user_agent: line.user_agent,
             request_uri: line.request_uri,
             received: line.request_received_timestamp,
+            answer: line.response_object,
         }
     }
 }

@@ -104,7 +104,7 @@ impl Place {
         }
     }
 
-    fn etcd_url(&self) -> String {
+    pub(super) fn etcd_url(&self) -> String {
         format!("http://127.0.0.1:{}", self.etcd)
     }
 

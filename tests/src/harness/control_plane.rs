@@ -18,7 +18,7 @@ use kube::{Api, Client, api::PostParams};
 use serde_json::json;
 use tokio::sync::OnceCell;
 
-use crate::proxy::{self, Proxy};
+use crate::proxy::{self, Protocols, Proxy};
 
 use super::{
     Namespace, Signal,
@@ -26,7 +26,7 @@ use super::{
     audit::{self, Event},
     certificates::Certificates,
     components::{self, Place},
-    eventually,
+    etcd, eventually,
     keeper::{Keeper, KeeperError, Process},
     preflight::{self, Level},
     programs::Programs,
@@ -162,6 +162,15 @@ impl ControlPlane {
     /// When no port is to be had.
     #[must_use]
     pub fn proxy(&self) -> Proxy {
+        self.proxy_speaking(Protocols::Both)
+    }
+
+    /// The same, speaking only these protocols.
+    ///
+    /// # Panics
+    /// When no port is to be had.
+    #[must_use]
+    pub fn proxy_speaking(&self, protocols: Protocols) -> Proxy {
         let server = self.certificates.server();
         let identity = proxy::Identity {
             ca_pem: self.certificates.authority().to_owned(),
@@ -169,7 +178,7 @@ impl ControlPlane {
             key_pem: server.key.clone(),
         };
         let upstream = (Ipv4Addr::LOCALHOST, self.port()).into();
-        let started = Proxy::start(upstream, self.certificates.authority(), &identity);
+        let started = Proxy::start_speaking(protocols, upstream, self.certificates.authority(), &identity);
         started.unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -264,6 +273,14 @@ impl ControlPlane {
             Err(error) => Err(error.into()),
         };
         started.unwrap_or_else(|error| panic!("cannot start {component:?} again: {error}"));
+    }
+
+    /// Has etcd forget all but the newest revision of everything.
+    ///
+    /// # Panics
+    /// When it does not.
+    pub async fn compact(&self) {
+        etcd::compact(&self.place.etcd_url()).await;
     }
 
     /// The process of a component, to stop and continue it in place; None while it is stopped.

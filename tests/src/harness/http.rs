@@ -1,14 +1,13 @@
 //! What a program under test serves over plain HTTP.
 
-use std::{error::Error, net::SocketAddr};
+use std::error::Error;
 
 use bytes::Bytes;
 use http::{Request, header};
 use http_body_util::{BodyExt, Empty};
-use hyper_util::{
-    client::legacy::Client,
-    rt::{TokioExecutor, TokioTimer},
-};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,11 +20,14 @@ pub struct Reply {
     pub body: String,
 }
 
-/// Asks once, on a connection of its own.
-pub(super) async fn get(address: SocketAddr, path: &str) -> Result<Reply, Box<dyn Error + Send + Sync>> {
-    let client = Client::builder(TokioExecutor::new()).timer(TokioTimer::new()).build_http::<Empty<Bytes>>();
-    let request = Request::get(format!("http://{address}{path}")).header(header::CONNECTION, "close");
-    let answer = client.request(request.body(Empty::new())?).await?;
+/// Asks once.
+pub(super) async fn get(stream: TcpStream, path: &str) -> Result<Reply, Box<dyn Error + Send + Sync>> {
+    let host = stream.peer_addr()?.to_string();
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    // It ends with the sender.
+    tokio::spawn(connection);
+    let request = Request::get(path).header(header::HOST, host).body(Empty::<Bytes>::new())?;
+    let answer = sender.send_request(request).await?;
     let status = answer.status().as_u16();
     let content_type = answer.headers().get(header::CONTENT_TYPE).map(|value| value.to_str().map(str::to_owned));
     let content_type = content_type.transpose()?.unwrap_or_default();

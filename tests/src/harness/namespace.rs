@@ -117,9 +117,13 @@ impl<'a> Namespace<'a> {
     /// # Panics
     /// When the API does not answer.
     pub async fn allows(&self, verb: &str, resource: &str) -> bool {
+        self.allows_user(&self.user(), verb, resource).await
+    }
+
+    async fn allows_user(&self, user: &str, verb: &str, resource: &str) -> bool {
         let review = SubjectAccessReview {
             spec: SubjectAccessReviewSpec {
-                user: Some(self.user()),
+                user: Some(user.to_owned()),
                 resource_attributes: Some(ResourceAttributes {
                     namespace: Some(self.name.clone()),
                     verb: Some(verb.to_owned()),
@@ -137,19 +141,26 @@ impl<'a> Namespace<'a> {
 
     /// Waits until [`Self::allows`]: permissions take a moment to have effect.
     pub async fn wait_until_allowed(&self, verb: &str, resource: &str) {
-        eventually(PERMITTED, &format!("{} may {verb} {resource}", self.user()), async || {
-            if self.allows(verb, resource).await { Ok(()) } else { Err("it is denied") }
+        self.wait_until_user_allowed(&self.user(), verb, resource).await;
+    }
+
+    /// The same for an account of another namespace.
+    pub async fn wait_until_user_allowed(&self, user: &str, verb: &str, resource: &str) {
+        eventually(PERMITTED, &format!("{user} may {verb} {resource} in {}", self.name), async || {
+            if self.allows_user(user, verb, resource).await { Ok(()) } else { Err("it is denied") }
         })
         .await;
     }
 
-    /// Takes a verb on a resource out of the documented Role, and waits until that has effect.
+    /// Takes a verb on a resource out of the documented Role, but for rules that name single objects, and waits until
+    /// that has effect.
     ///
     /// # Panics
     /// When the API refuses.
     pub async fn deny(&self, verb: &str, resource: &str) {
+        let names = |rule: &PolicyRule| rule.resources.iter().flatten().any(|named| named == resource);
         self.change_rules(|rules| {
-            for rule in rules.iter_mut().filter(|rule| rule.resources.iter().flatten().any(|named| named == resource)) {
+            for rule in rules.iter_mut().filter(|rule| rule.resource_names.is_none() && names(rule)) {
                 rule.verbs.retain(|named| named != verb);
             }
             rules.retain(|rule| !rule.verbs.is_empty());
@@ -166,16 +177,22 @@ impl<'a> Namespace<'a> {
     /// # Panics
     /// When the API refuses.
     pub async fn permit(&self, verb: &str, resource: &str) {
-        self.change_rules(|rules| {
-            rules.push(PolicyRule {
-                api_groups: Some(vec![String::new()]),
-                resources: Some(vec![resource.to_owned()]),
-                verbs: vec![verb.to_owned()],
-                ..PolicyRule::default()
-            });
+        self.add_rule(PolicyRule {
+            api_groups: Some(vec![String::new()]),
+            resources: Some(vec![resource.to_owned()]),
+            verbs: vec![verb.to_owned()],
+            ..PolicyRule::default()
         })
         .await;
         self.wait_until_allowed(verb, resource).await;
+    }
+
+    /// Adds a rule to the documented Role. It has effect in a moment.
+    ///
+    /// # Panics
+    /// When the API refuses.
+    pub async fn add_rule(&self, rule: PolicyRule) {
+        self.change_rules(|rules| rules.push(rule)).await;
     }
 
     async fn change_rules(&self, change: impl FnOnce(&mut Vec<PolicyRule>)) {

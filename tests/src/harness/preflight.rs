@@ -17,6 +17,8 @@ pub enum Level {
     ControlPlane,
     /// A program that finds the API as inside a pod: a service account folder below /var/run of its own.
     InCluster,
+    /// The same, in a network of its own, as a pod's.
+    OwnNetwork,
 }
 
 impl Display for Level {
@@ -24,6 +26,7 @@ impl Display for Level {
         f.write_str(match self {
             Self::ControlPlane => "control-plane",
             Self::InCluster => "in-cluster",
+            Self::OwnNetwork => "own-network",
         })
     }
 }
@@ -38,7 +41,12 @@ pub fn check(level: Level) -> Result<(), String> {
     }
     match level {
         Level::ControlPlane => Programs::check().map_err(|error| error.to_string()),
-        Level::InCluster => check_mount_namespace(),
+        Level::InCluster => check_unshare(&["--mount"], "mount -t tmpfs tmpfs /run"),
+        // As the harness brings its loopback up.
+        Level::OwnNetwork => check_unshare(
+            &["--mount", "--net"],
+            "mount -t tmpfs tmpfs /run; mount -t sysfs sysfs /run; echo 0x9 >/run/class/net/lo/flags",
+        ),
     }
 }
 
@@ -55,12 +63,13 @@ pub fn require(level: Level) -> bool {
     false
 }
 
-fn check_mount_namespace() -> Result<(), String> {
+fn check_unshare(flags: &[&str], script: &str) -> Result<(), String> {
     if !rustix::process::geteuid().is_root() {
-        return Err("it needs root, to mount a folder where only the tested program sees it".to_owned());
+        return Err("it needs root, for mounts or a network that only the tested program sees".to_owned());
     }
     let output = Command::new("unshare")
-        .args(["--mount", "mount", "-t", "tmpfs", "tmpfs", "/run"])
+        .args(flags)
+        .args(["sh", "-euc", script])
         .stdin(Stdio::null())
         .output()
         .map_err(|error| format!("it needs unshare (Debian's package util-linux): {error}"))?;
@@ -68,5 +77,5 @@ fn check_mount_namespace() -> Result<(), String> {
         return Ok(());
     }
     let message = String::from_utf8_lossy(&output.stderr);
-    Err(format!("root may not mount in a mount namespace of its own here: {}", message.trim()))
+    Err(format!("root may not do this here, in namespaces of its own ({script}): {}", message.trim()))
 }

@@ -24,6 +24,9 @@ use super::{
 /// A run takes its own 60 s timeout at most; one that hangs beyond is a failure, not a hanging test.
 const DEADLINE: Duration = Duration::from_secs(90);
 
+/// Where the watcher serves unless told otherwise.
+const WATCHER_PORT: u16 = 8080;
+
 /// A run to be started. Until told otherwise, with the namespace's documented service account and a folder of its own.
 #[must_use]
 pub struct Run {
@@ -77,11 +80,14 @@ impl Run {
         run.env("LISTEN", "off").env("LOG_FORMAT", "json")
     }
 
-    /// The watcher as inside the container of the documented Deployment: no arguments, and no variables but those that
-    /// every container has. Needs [`super::preflight::Level::InCluster`].
+    /// The watcher as inside the container of the documented Deployment: no arguments, no variables but those that every
+    /// container has, and a network of its own, where it serves at its documented port.
+    /// Needs [`super::preflight::Level::OwnNetwork`].
     pub async fn watcher_in_cluster(namespace: &Namespace<'_>) -> Self {
         let token = namespace.unbound_token().await;
-        Self::new(namespace, token, Surroundings::InCluster, Program::Watcher)
+        let mut run = Self::new(namespace, token, Surroundings::OwnNetwork, Program::Watcher);
+        run.listen = Some((Ipv4Addr::LOCALHOST, WATCHER_PORT).into());
+        run
     }
 
     fn new(namespace: &Namespace<'_>, token: String, surroundings: Surroundings, program: Program) -> Self {
@@ -219,7 +225,9 @@ impl Run {
             ends: Ends::First,
         };
         let process = self.keeper.spawn(command).unwrap_or_else(|error| panic!("{error}"));
-        Running { process, deadline: self.deadline, files, listen: self.listen }
+        let accompanied = self.surroundings.accompany(&self.access, self.folder, process.pid());
+        accompanied.unwrap_or_else(|error| panic!("{} is no URL: {error}", self.access.server));
+        Running { process, deadline: self.deadline, files, surroundings: self.surroundings, listen: self.listen }
     }
 
     /// The program's files are apart from the harness's own; as inside a container they are its /tmp.

@@ -1,14 +1,17 @@
 //! A run that was started.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{fmt::Display, net::SocketAddr, time::Duration};
 
 use serde_json::Value;
+use tokio::net::TcpStream;
 
 use super::{
     Outcome, eventually,
     http::{self, Reply},
     keeper::{Process, protocol::Signal},
     outcome::Files,
+    own_network,
+    surroundings::{self, Surroundings},
 };
 
 /// How long what a program logs or answers may take, on a busy machine.
@@ -19,6 +22,7 @@ pub struct Running {
     pub(super) process: Process,
     pub(super) deadline: Duration,
     pub(super) files: Files,
+    pub(super) surroundings: Surroundings,
     /// Where it serves HTTP.
     pub(super) listen: Option<SocketAddr>,
 }
@@ -100,16 +104,34 @@ impl Running {
         .await
     }
 
-    /// What it serves under this path; [`super::Run::listening`] made it serve. Waits until it listens.
+    /// What it serves under this path; [`super::Run::listening`] made it serve, or its
+    /// documented Deployment does. Waits until it listens.
     ///
     /// # Panics
     /// When it does not, or its answer is no HTTP.
     pub async fn get(&self, path: &str) -> Reply {
         let address = self.listen.expect("only a run that is told to listen serves anything");
         eventually(PATIENCE, &format!("http://{address}{path} is served"), async || {
-            http::get(address, path).await.map_err(|error| format!("{error}\n{}", self.stderr()))
+            let stream = match self.surroundings {
+                Surroundings::OwnNetwork => own_network::connect(self.pid(), address).and_then(|stream| {
+                    stream.set_nonblocking(true)?;
+                    TcpStream::from_std(stream)
+                }),
+                Surroundings::Kubeconfig | Surroundings::InCluster => TcpStream::connect(address).await,
+            };
+            let said = |error: &dyn Display| format!("{error}\n{}", self.stderr());
+            http::get(stream.map_err(|error| said(&error))?, path).await.map_err(|error| said(&error))
         })
         .await
+    }
+
+    /// Replaces the token of its kubeconfig while it runs.
+    ///
+    /// # Panics
+    /// When the file cannot be written.
+    pub fn replace_token(&self, token: &str) {
+        let folder = self.files.0.parent().expect("a run's files lie in its folder");
+        surroundings::replace_token(folder, token).unwrap_or_else(|error| panic!("cannot replace the token: {error}"));
     }
 
     /// Waits for its end.

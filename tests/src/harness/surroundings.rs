@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::json;
 
-use super::access;
+use super::{access, own_network};
 
 /// Gives a program the files a pod's container has, where only it sees them, and becomes that program.
 /// $1: the run's folder; $2: the program; then its arguments. /run is where /var/run leads on every current system.
@@ -34,6 +34,8 @@ pub(super) enum Surroundings {
     Kubeconfig,
     /// The service account's folder and the variables of a pod.
     InCluster,
+    /// The same, and a network of its own.
+    OwnNetwork,
 }
 
 /// The way to the API.
@@ -50,7 +52,7 @@ impl Surroundings {
     pub(super) fn folder(self, files: &Path) -> PathBuf {
         match self {
             Self::Kubeconfig => files.to_path_buf(),
-            Self::InCluster => PathBuf::from("/tmp"),
+            Self::InCluster | Self::OwnNetwork => PathBuf::from("/tmp"),
         }
     }
 
@@ -58,27 +60,45 @@ impl Surroundings {
     pub(super) fn tell(self, access: &Access, folder: &Path, env: &mut BTreeMap<String, String>) -> io::Result<()> {
         match self {
             Self::Kubeconfig => access.write_kubeconfig(folder, env),
-            Self::InCluster => access.write_service_account(folder, env),
+            Self::InCluster | Self::OwnNetwork => access.write_service_account(folder, env),
         }
     }
 
     /// The command that starts the program in them.
     pub(super) fn command(self, folder: &Path, program: PathBuf, args: Vec<String>) -> (PathBuf, Vec<String>) {
-        match self {
-            Self::Kubeconfig => (program, args),
-            Self::InCluster => {
-                let mut all = ["--mount", "sh", "-c", IN_CLUSTER, "sh"].map(str::to_owned).to_vec();
-                all.extend([folder.display().to_string(), program.display().to_string()]);
-                all.extend(args);
-                (PathBuf::from("/usr/bin/unshare"), all)
-            }
-        }
+        let (flags, script) = match self {
+            Self::Kubeconfig => return (program, args),
+            Self::InCluster => (&["--mount"][..], IN_CLUSTER.to_owned()),
+            Self::OwnNetwork => (&["--mount", "--net"][..], format!("set -eu{}{IN_CLUSTER}", own_network::PREPARE)),
+        };
+        let mut all: Vec<_> = flags.iter().chain(&["sh", "-c", &script, "sh"]).map(|&arg| arg.to_owned()).collect();
+        all.extend([folder.display().to_string(), program.display().to_string()]);
+        all.extend(args);
+        (PathBuf::from("/usr/bin/unshare"), all)
     }
+
+    /// What is to be done for the program once it is started.
+    pub(super) fn accompany(self, access: &Access, folder: PathBuf, pid: u32) -> io::Result<()> {
+        if self == Self::OwnNetwork {
+            own_network::serve(pid, access.host_and_port()?.1, folder);
+        }
+        Ok(())
+    }
+}
+
+/// The file of the run's folder that a kubeconfig names for the token.
+const TOKEN: &str = "token";
+
+/// Replaces the token of a kubeconfig, as the kubelet replaces a mounted one: whoever reads it finds the old or the new.
+pub(super) fn replace_token(folder: &Path, token: &str) -> io::Result<()> {
+    let new = folder.join("token.new");
+    fs::write(&new, token)?;
+    fs::rename(new, folder.join(TOKEN))
 }
 
 impl Access {
     fn write_kubeconfig(&self, folder: &Path, env: &mut BTreeMap<String, String>) -> io::Result<()> {
-        let token = folder.join("token");
+        let token = folder.join(TOKEN);
         if let Some(text) = &self.token {
             fs::write(&token, text)?;
         }
@@ -101,11 +121,14 @@ impl Access {
             fs::write(folder.join("ca.crt"), &self.authority)?;
             fs::write(folder.join("namespace"), &self.namespace)?;
         }
-        let server: http::Uri = self.server.parse().map_err(io::Error::other)?;
-        let host = server.host().unwrap_or_default().to_owned();
-        let port = server.port_u16().unwrap_or(443).to_string();
+        let (host, port) = self.host_and_port()?;
         env.entry("KUBERNETES_SERVICE_HOST".to_owned()).or_insert(host);
-        env.entry("KUBERNETES_SERVICE_PORT".to_owned()).or_insert(port);
+        env.entry("KUBERNETES_SERVICE_PORT".to_owned()).or_insert(port.to_string());
         Ok(())
+    }
+
+    fn host_and_port(&self) -> io::Result<(String, u16)> {
+        let server: http::Uri = self.server.parse().map_err(io::Error::other)?;
+        Ok((server.host().unwrap_or_default().to_owned(), server.port_u16().unwrap_or(443)))
     }
 }

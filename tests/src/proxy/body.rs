@@ -28,6 +28,39 @@ pub(super) fn half(body: Incoming, connection: Arc<Connection>) -> AnswerBody {
     Half { body, left, connection }.boxed_unsync()
 }
 
+pub(super) fn in_pieces(body: Incoming, size: usize) -> AnswerBody {
+    InPieces { body, size: size.max(1), rest: Bytes::new() }.boxed_unsync()
+}
+
+/// A body in small pieces.
+struct InPieces {
+    body: Incoming,
+    size: usize,
+    /// What was read and not yet given.
+    rest: Bytes,
+}
+
+impl Body for InPieces {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        while self.rest.is_empty() {
+            let Poll::Ready(next) = Pin::new(&mut self.body).poll_frame(context) else { return Poll::Pending };
+            match next.map(|frame| frame.map(Frame::into_data)) {
+                Some(Ok(Ok(data))) => self.rest = data,
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                Some(Ok(Err(_))) | None => return Poll::Ready(None),
+            }
+        }
+        let size = self.size.min(self.rest.len());
+        Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(size)))))
+    }
+}
+
 /// Half of a body; where it ends, so does the connection.
 struct Half {
     body: Incoming,

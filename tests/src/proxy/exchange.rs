@@ -11,6 +11,7 @@ use super::{
     forward::{ForwardError, Upstream, whole},
     hold::Verdict,
     record::Record,
+    replay,
     rule::{Action, Answer, Seen},
 };
 
@@ -67,6 +68,17 @@ impl Exchange {
             Action::Truncate => {
                 let answer = self.send(request).await?;
                 return Ok(Outcome::Answer(answer.map(|whole| body::half(whole, self.connection))));
+            }
+            Action::InPieces(size) => {
+                let answer = self.send(request).await?;
+                return Ok(Outcome::Answer(answer.map(|whole| body::in_pieces(whole, size))));
+            }
+            Action::Replay => {
+                return Ok(Outcome::Answer(self.send(request).await?.map(replay::twice)));
+            }
+            Action::Tap(tap) => {
+                let answer = self.send(request).await?;
+                return Ok(Outcome::Answer(answer.map(|whole| tap.body(self.seen, whole, self.connection))));
             }
         }
         Ok(Outcome::Answer(self.send(request).await?.map(body::stream)))

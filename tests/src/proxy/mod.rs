@@ -15,8 +15,10 @@ mod forward;
 mod hold;
 mod listener;
 mod record;
+mod replay;
 mod rule;
 mod serve;
+mod tap;
 mod tls;
 
 use std::{
@@ -42,7 +44,8 @@ pub use self::{
     listener::NewConnections,
     record::{NotSeen, Recorded},
     rule::{Action, Answer, Seen},
-    tls::{Identity, TlsError, client_config},
+    tap::{Tap, Tapped, Taps, tap},
+    tls::{Identity, Protocols, TlsError, client_config},
 };
 
 /// The proxy could not start, or its port not be opened again.
@@ -78,12 +81,25 @@ impl Proxy {
     /// # Errors
     /// When a PEM is none, or no port or thread is to be had.
     pub fn start(upstream: SocketAddr, upstream_ca_pem: &str, identity: &Identity) -> Result<Self, ProxyError> {
+        Self::start_speaking(Protocols::Both, upstream, upstream_ca_pem, identity)
+    }
+
+    /// The same, speaking only these protocols.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn start_speaking(
+        protocols: Protocols,
+        upstream: SocketAddr,
+        upstream_ca_pem: &str,
+        identity: &Identity,
+    ) -> Result<Self, ProxyError> {
         let shared = Arc::new(Shared {
             rule: Mutex::new(Box::new(|_| Action::Pass)),
             record: Arc::new(Record::default()),
             connections: Connections::default(),
             upstream: Upstream::new(upstream, upstream_ca_pem)?,
-            tls: TlsAcceptor::from(Arc::new(identity.server_config()?)),
+            tls: TlsAcceptor::from(Arc::new(identity.server_config(protocols)?)),
         });
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         let port = Port::reserve()?;

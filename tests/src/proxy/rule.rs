@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 
-use super::hold::Gate;
+use super::{hold::Gate, tap::Tap};
 
 /// A request as a rule sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +44,12 @@ pub enum Action {
     /// Pass the answer's head and half of its body, then close the connection. The half is that of the length that the
     /// answer declares; of a streamed answer it is that of the first piece, so a watch breaks within an event.
     Truncate,
+    /// Pass the answer in pieces of this many bytes: no boundary of a piece is one of a line.
+    InPieces(usize),
+    /// Pass a watch's lines, and each once more after the one that follows it: events come twice, and late.
+    Replay,
+    /// Pass the answer's head, and let the test write into its body.
+    Tap(Tap),
 }
 
 /// An answer that a rule gives in the apiserver's place.

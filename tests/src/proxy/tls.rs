@@ -29,6 +29,15 @@ pub enum TlsError {
     Identity(#[source] pem::Error),
 }
 
+/// What the proxy speaks with its clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocols {
+    /// HTTP/2 or HTTP/1.1, as the client likes.
+    Both,
+    /// Only HTTP/1.1, as some load balancers and gateways: no pings tell that a connection is dead.
+    Http1,
+}
+
 /// Who the proxy is to its clients.
 #[derive(Clone, Debug)]
 pub struct Identity {
@@ -56,8 +65,8 @@ impl Identity {
         Ok(Self { ca_pem: ca.pem(), certificate_pem: certificate.pem(), key_pem: key.serialize_pem() })
     }
 
-    /// TLS as this server, over HTTP/2 or HTTP/1.1.
-    pub(super) fn server_config(&self) -> Result<ServerConfig, TlsError> {
+    /// TLS as this server.
+    pub(super) fn server_config(&self, protocols: Protocols) -> Result<ServerConfig, TlsError> {
         let certificates = CertificateDer::pem_slice_iter(self.certificate_pem.as_bytes())
             .collect::<Result<_, _>>()
             .map_err(TlsError::Identity)?;
@@ -66,7 +75,10 @@ impl Identity {
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_single_cert(certificates, key)?;
-        server.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        server.alpn_protocols = match protocols {
+            Protocols::Both => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+            Protocols::Http1 => vec![b"http/1.1".to_vec()],
+        };
         Ok(server)
     }
 }

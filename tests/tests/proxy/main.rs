@@ -7,6 +7,7 @@ mod connections;
 mod holds;
 mod requests;
 mod streams;
+mod taps;
 mod upstream;
 
 use std::{sync::LazyLock, time::Duration};

@@ -103,7 +103,7 @@ impl Settings {
             grace: options.grace,
             release_delay: options.release_delay,
             course: if options.once { Course::Once } else { Course::Endless },
-            effect: if options.dry_run { Effect::DryRun } else { Effect::Deleted },
+            effect: if options.dry_run { Effect::DryRun } else { Effect::Delete },
             listen: options.listen,
             log: options.log,
         })

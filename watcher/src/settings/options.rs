@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{ArgAction, Parser};
 use common::labels::WATCHER;
 use common::logging::LogOptions;
-use common::settings::{DnsLabel, duration, positive_duration};
+use common::settings::{DnsLabel, InvalidDuration, duration};
 
 use crate::choices::{Controller, Listen};
 use crate::selector::LabelSelector;
@@ -34,7 +34,7 @@ pub(super) struct Options {
     pub(super) service_selector: LabelSelector,
 
     /// Time from the end of one scan, which looks for what the watches missed, to the next
-    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = positive_duration, help_heading = "Clean-up")]
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = interval, help_heading = "Clean-up")]
     pub(super) scan_interval: Duration,
     /// How long after its last container ended a finished pod (failed, succeeded or evicted) keeps its Service
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration, help_heading = "Clean-up")]
@@ -67,4 +67,21 @@ pub(super) struct Options {
 
     #[command(flatten)]
     pub(super) log: LogOptions,
+}
+
+/// The shortest time between two scans: each lists everything.
+const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The text is no time between two scans.
+#[derive(Debug, thiserror::Error)]
+enum InvalidInterval {
+    #[error(transparent)]
+    Duration(#[from] InvalidDuration),
+    #[error("must be at least 1s")]
+    TooShort,
+}
+
+fn interval(text: &str) -> Result<Duration, InvalidInterval> {
+    let interval = duration(text)?;
+    if interval < SHORTEST_INTERVAL { Err(InvalidInterval::TooShort) } else { Ok(interval) }
 }

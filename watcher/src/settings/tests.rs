@@ -44,7 +44,7 @@ fn bare_it_has_the_documented_defaults() {
     assert_eq!(settings.grace, Duration::from_secs(60));
     assert_eq!(settings.release_delay, Duration::ZERO);
     assert_eq!(settings.course, Course::Endless);
-    assert_eq!(settings.effect, Effect::Deleted);
+    assert_eq!(settings.effect, Effect::Delete);
     assert_eq!(settings.listen, Listen::At("0.0.0.0:8080".parse().unwrap()));
     assert_eq!(format!("{:?}", settings.log), "LogOptions { log_format: Text, log_level: Info }");
 }
@@ -193,7 +193,7 @@ fn what_is_wrong_is_named_with_its_origin() {
             &[],
             &[("SCAN-INTERVAL", "0")],
             "",
-            "environment variable SCAN-INTERVAL: invalid value \"0\": must be longer than 0s",
+            "environment variable SCAN-INTERVAL: invalid value \"0\": must be at least 1s",
         ),
         (&[], &[("GRACE", "-1s")], "", &format!("environment variable GRACE: invalid value \"-1s\": {DURATION}")),
         (

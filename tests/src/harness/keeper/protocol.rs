@@ -51,6 +51,8 @@ pub enum Ends {
 pub enum Signal {
     /// SIGTERM: please end.
     Terminate,
+    /// SIGINT: the same, from a terminal.
+    Interrupt,
     /// SIGKILL: end, without a chance to tidy up.
     Kill,
     /// SIGSTOP: stand still, connections open.

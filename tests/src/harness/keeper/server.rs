@@ -140,6 +140,7 @@ fn start(command: &Command) -> io::Result<Child> {
 fn send(child: &Child, signal: Signal) {
     let signal = match signal {
         Signal::Terminate => rustix::process::Signal::TERM,
+        Signal::Interrupt => rustix::process::Signal::INT,
         Signal::Kill => rustix::process::Signal::KILL,
         Signal::Stop => rustix::process::Signal::STOP,
         Signal::Continue => rustix::process::Signal::CONT,
