@@ -75,7 +75,7 @@ pub(super) async fn delete_pods(namespace: &Namespace<'_>, names: &[String]) {
         let pods = pods.clone();
         async move {
             let now = DeleteParams::default().grace_period(0);
-            match persistently(async || pods.delete(&name, &now).await).await {
+            match persistently(|| pods.delete(&name, &now)).await {
                 Err(error) if !is_code(&error, 404) => panic!("cannot delete Pod {name}: {error}"),
                 _ => {}
             }
@@ -104,7 +104,7 @@ async fn create_pod(pods: &Api<Pod>, pod: &Value) -> Pod {
     let name = pod.metadata.name.clone().unwrap_or_default();
     let as_controller =
         PostParams { field_manager: Some("kube-controller-manager".to_owned()), ..PostParams::default() };
-    match persistently(async || pods.create(&as_controller, &pod).await).await {
+    match persistently(|| pods.create(&as_controller, &pod)).await {
         // Made by a request whose answer was lost: names do not repeat.
         Err(error) if is_code(&error, 409) => pods.get(&name).await,
         created => created,
@@ -115,7 +115,7 @@ async fn create_pod(pods: &Api<Pod>, pod: &Value) -> Pod {
 async fn create_service(services: &Api<Service>, service: &Value) {
     let service: Service = serde_json::from_value(service.clone()).expect("a Service");
     let as_creator = PostParams { field_manager: Some(CREATOR.to_owned()), ..PostParams::default() };
-    match persistently(async || services.create(&as_creator, &service).await).await {
+    match persistently(|| services.create(&as_creator, &service)).await {
         Err(error) if !is_code(&error, 409) => panic!("cannot create a Service: {error}"),
         _ => {}
     }
@@ -125,12 +125,12 @@ async fn create_service(services: &Api<Service>, service: &Value) {
 async fn report(pods: &Api<Pod>, name: &str) {
     let as_kubelet = PatchParams { field_manager: Some("kubelet".to_owned()), ..PatchParams::default() };
     let status = Patch::Merge(json!({"status": status()}));
-    let patched = persistently(async || pods.patch_status(name, &as_kubelet, &status).await).await;
+    let patched = persistently(|| pods.patch_status(name, &as_kubelet, &status)).await;
     patched.unwrap_or_else(|error| panic!("cannot report the status of Pod {name}: {error}"));
 }
 
 /// Asks again where there was no answer: among so many requests, some meet a connection that was just closed.
-async fn persistently<T>(ask: impl AsyncFn() -> kube::Result<T>) -> kube::Result<T> {
+async fn persistently<T, F: Future<Output = kube::Result<T>>>(ask: impl Fn() -> F) -> kube::Result<T> {
     let mut attempt = 1;
     loop {
         match ask().await {
