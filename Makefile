@@ -16,7 +16,8 @@ help:
 	@echo 'make demo    a local control plane, a pod, the creator for it, the Service and the file, the pod gone, the watcher for it'
 	@echo 'make test    all tests, on a real control plane too; KUBERNETES_VERSION=1.34.4 tests on another version'
 	@echo 'make build   the programs, optimized and static'
-	@echo 'make bench   what a run of the creator costs, beside a script and a floor'
+	@echo 'make bench   what the programs cost, the creator beside a script and a floor, the watcher beside the garbage collector'
+	@echo '             (about 15 minutes; bench-creator and bench-watcher do a part, BENCH_SCALE=1000 BENCH_OTHERS=5000 do less)'
 	@echo 'make docs    the generated parts of the documentation'
 	@echo 'make clean   removes what Cargo built; the Kubernetes programs stay in the cache'
 
@@ -60,10 +61,24 @@ fast-tests:
 	$(call timed,Build of the programs as they ship,cargo build --release)
 	$(call timed,Build of the tests on a control plane,cargo test --no-run --package cluster-tests)
 
-.PHONY: bench
+# Numbers of pods that the watcher is measured with, and of pods of others in the end, to be done sooner: 1000,3000 and 5000.
+BENCH_SCALE ?=
+BENCH_OTHERS ?=
+BENCH = cargo run --release --package cluster-tests --bin bench -- \
+	$(if $(BENCH_SCALE),--scale $(BENCH_SCALE)) $(if $(BENCH_OTHERS),--others $(BENCH_OTHERS))
+
+.PHONY: bench bench-creator bench-watcher
 bench: tools
 	@tests/go/build.sh --check $(CONTROL_PLANE) kubectl
-	cargo run --release --package cluster-tests --bin bench
+	$(BENCH)
+
+bench-creator: tools
+	@tests/go/build.sh --check $(CONTROL_PLANE) kubectl
+	$(BENCH) creator
+
+bench-watcher: tools
+	@tests/go/build.sh --check $(CONTROL_PLANE)
+	$(BENCH) latency scale
 
 .PHONY: docs
 docs: tools

@@ -1,12 +1,12 @@
-//! A bound that the creator keeps or misses.
+//! A bound that a program keeps or misses.
 
-use std::fmt;
+use crate::table::Table;
 
 /// A number and the most that it may be.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Bound {
-    /// What the number is.
-    pub(crate) what: &'static str,
+    /// What the number is, with its unit.
+    pub(crate) what: String,
     /// What was measured.
     pub(crate) seen: f64,
     /// What is asked.
@@ -14,17 +14,29 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
+    /// A bound on what was measured.
+    pub(crate) fn new(what: impl Into<String>, seen: f64, at_most: f64) -> Self {
+        Self { what: what.into(), seen, at_most }
+    }
+
     /// Whether it is kept. What was not measured (no number) is not.
     pub(crate) fn is_met(&self) -> bool {
         self.seen <= self.at_most
     }
-}
 
-impl fmt::Display for Bound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, seen, at_most } = self;
-        let verdict = if self.is_met() { "ok" } else { "MISSED" };
-        write!(f, "{what:24} {seen:>10.2}  at most {at_most:>5.2}  {verdict}")
+    /// All of them as a table.
+    pub(crate) fn table(bounds: &[Self]) -> Table {
+        let mut table = Table::new(["asked", "seen", "at most", "verdict"]);
+        for bound in bounds {
+            let verdict = if bound.is_met() { "ok" } else { "MISSED" };
+            table.row([
+                bound.what.clone(),
+                format!("{:.2}", bound.seen),
+                format!("{:.2}", bound.at_most),
+                verdict.to_owned(),
+            ]);
+        }
+        table
     }
 }
 
@@ -35,13 +47,13 @@ mod tests {
     #[test]
     fn is_met_up_to_and_with_the_limit() {
         for (seen, met) in [(0.0, true), (1.5, true), (1.501, false), (f64::NAN, false)] {
-            assert_eq!(Bound { what: "", seen, at_most: 1.5 }.is_met(), met, "{seen}");
+            assert_eq!(Bound::new("", seen, 1.5).is_met(), met, "{seen}");
         }
     }
 
     #[test]
     fn says_number_limit_and_verdict() {
-        let bound = Bound { what: "requests", seen: 4.0, at_most: 3.0 };
-        assert_eq!(bound.to_string(), "requests                       4.00  at most  3.00  MISSED");
+        let table = Bound::table(&[Bound::new("requests", 4.0, 3.0)]).to_string();
+        assert_eq!(table.lines().last(), Some("| requests | 4.00 |    3.00 | MISSED  |"));
     }
 }
