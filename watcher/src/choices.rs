@@ -49,7 +49,7 @@ impl fmt::Display for Listen {
 /// Which namespaces are watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// The service account's own inside a pod, else `default`.
+    /// The service account's own inside a pod, else that of the kubeconfig's context, else `default`.
     Own,
     /// This one.
     Namespace(String),

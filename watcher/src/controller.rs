@@ -119,7 +119,13 @@ impl Controller {
         }
         if !was_complete && self.index.is_complete() {
             let namespace = self.scan.namespace.as_deref().unwrap_or("all");
-            tracing::info!(namespace, pods = self.index.pods(), services = self.index.tally().services, "watching");
+            tracing::info!(
+                %namespace,
+                pods = self.index.pods(),
+                services = self.index.tally().services,
+                version = %env!("CARGO_PKG_VERSION"),
+                "watching"
+            );
             self.scan_due = Some(now);
         }
     }

@@ -18,7 +18,7 @@ use secrecy::ExposeSecret;
 use tower::{BoxError, ServiceBuilder};
 
 use super::{
-    client::Api,
+    client::{Api, chain},
     token::{Claims, claims},
 };
 
@@ -46,7 +46,7 @@ pub struct Connection {
 pub enum ConnectError {
     /// KUBECONFIG names no usable file.
     #[error("cannot use the kubeconfig")]
-    Kubeconfig(#[source] KubeconfigError),
+    Kubeconfig(#[source] KubeconfigProblem),
     /// In a pod, but its environment is not Kubernetes'.
     #[error("cannot use KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, which Kubernetes sets in every container")]
     Environment(#[source] InClusterError),
@@ -59,7 +59,7 @@ pub enum ConnectError {
     #[error(
         "no Kubernetes API to speak to: KUBERNETES_SERVICE_HOST is not set, so this is no pod, and there is no usable kubeconfig"
     )]
-    Nowhere(#[source] KubeconfigError),
+    Nowhere(#[source] KubeconfigProblem),
     /// A proxy is asked for.
     #[error(
         "a proxy at {0} is set, by the kubeconfig's proxy-url or by HTTPS_PROXY, and proxies are not supported: take it out, and name the API server directly"
@@ -84,6 +84,17 @@ pub enum ConnectError {
     ServerName(String),
 }
 
+/// What is wrong with a kubeconfig, without the lines of it that a YAML parser quotes: a token may be in them.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct KubeconfigProblem(String);
+
+impl KubeconfigProblem {
+    fn of(error: &KubeconfigError) -> Self {
+        Self(chain(error).lines().next().unwrap_or_default().to_owned())
+    }
+}
+
 /// Finds the API: KUBECONFIG where it is set, else the pod's service account, else `$HOME/.kube/config`. `program` is named in
 /// the User-Agent header, so that audit logs tell the programs apart, which share a service account.
 ///
@@ -101,7 +112,10 @@ pub async fn connect(program: &str) -> Result<Connection, ConnectError> {
 
 async fn find() -> Result<Config, ConnectError> {
     let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
-    let kubeconfig = async || Config::from_kubeconfig(&KubeConfigOptions::default()).await;
+    let kubeconfig = async || {
+        let config = Config::from_kubeconfig(&KubeConfigOptions::default()).await;
+        config.map_err(|error| KubeconfigProblem::of(&error))
+    };
     if set("KUBECONFIG") {
         kubeconfig().await.map_err(ConnectError::Kubeconfig)
     } else if set("KUBERNETES_SERVICE_HOST") {
@@ -165,4 +179,19 @@ fn open(config: &Config) -> Result<kube::Client, ConnectError> {
         .map_err(BoxError::from)
         .service(http);
     Ok(kube::Client::new(service, config.default_namespace.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::config::Kubeconfig;
+
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_kubeconfig_shows_none_of_its_secrets() {
+        let text =
+            "apiVersion: v1\nkind: Config\nusers:\n  - name: a\n    user:\n      token: SECRET\n     client-key: x\n";
+        let problem = KubeconfigProblem::of(&Kubeconfig::from_yaml(text).unwrap_err()).to_string();
+        assert!(!problem.contains("SECRET") && problem.contains("line"), "{problem}");
+    }
 }

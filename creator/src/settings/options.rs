@@ -42,7 +42,7 @@ pub(super) struct Options {
     /// Primary address of the pod, for templates that name PodIP; without it the API says it, some time after the pod's start
     #[arg(long, value_name = "ADDRESS")]
     pub(super) pod_ip: Option<IpAddr>,
-    /// Namespace of the pod; without it the service account's own inside a pod, else default
+    /// Namespace of the pod; without it the service account's own inside a pod, else that of the kubeconfig's context, else default
     #[arg(long, value_name = "NAME")]
     pub(super) namespace: Option<DnsLabel>,
 

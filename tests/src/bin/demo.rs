@@ -71,7 +71,10 @@ async fn demo() -> Result<(), Box<dyn Error>> {
     .await;
     let gone = deleted.elapsed();
     print!("{}", indent(&says(&watcher, "Service deleted").await));
-    println!("   gone {} ms after the pod", gone.as_millis());
+    println!(
+        "   gone {} ms after the API had answered that the pod is gone; the watcher heard of it before",
+        gone.as_millis()
+    );
 
     println!("9. Stop the watcher and the control plane, and remove their files");
     let outcome = watcher.terminate().await;

@@ -19,7 +19,7 @@ pub(super) const ALL_NAMESPACES: &str = "all-namespaces";
 #[derive(Debug, Parser)]
 #[command(name = WATCHER, version, next_help_heading = "What is watched")]
 pub(super) struct Options {
-    /// Namespace to watch; without it the service account's own inside a pod, else default
+    /// Namespace to watch; without it the service account's own inside a pod, else that of the kubeconfig's context, else default
     #[arg(long, value_name = "NAME")]
     pub(super) namespace: Option<DnsLabel>,
     /// Watch all namespaces, which needs the ClusterRole
