@@ -128,7 +128,7 @@ impl Cleanup {
     {
         let call = Call::get(resource, namespace, name);
         match self.api.once::<T>(&call, deadline).await {
-            Ok(object) if is_called(object.metadata(), name) => Ok(Some(object)),
+            Ok(object) if is_called(object.metadata(), namespace, name) => Ok(Some(object)),
             Ok(_) => Err(CallError::Unreadable { call: Box::new(call), source: AnotherObject.into() }),
             Err(error) if is_absence(&error) => Ok(None),
             Err(error) => Err(error),
@@ -141,8 +141,10 @@ impl Cleanup {
 #[error("it is about another object")]
 struct AnotherObject;
 
-fn is_called(metadata: &ObjectMeta, name: &str) -> bool {
-    metadata.name.as_deref() == Some(name) && metadata.uid.as_ref().is_some_and(|uid| !uid.is_empty())
+fn is_called(metadata: &ObjectMeta, namespace: &str, name: &str) -> bool {
+    metadata.namespace.as_deref() == Some(namespace)
+        && metadata.name.as_deref() == Some(name)
+        && metadata.uid.as_ref().is_some_and(|uid| !uid.is_empty())
 }
 
 /// Whether the API itself says that this very object is not there; the 404 of anything on the way to it does not count.
@@ -180,14 +182,15 @@ mod tests {
     #[test]
     fn an_answer_about_another_object_is_none() {
         let metadata = |value| serde_json::from_value::<ObjectMeta>(value).unwrap();
-        assert!(is_called(&metadata(json!({"name": "app-0", "uid": "u1"})), "app-0"));
+        assert!(is_called(&metadata(json!({"namespace": "ns", "name": "app-0", "uid": "u1"})), "ns", "app-0"));
         for other in [
             json!({}),
-            json!({"name": "app-0"}),
-            json!({"name": "app-0", "uid": ""}),
-            json!({"name": "b", "uid": "u1"}),
+            json!({"namespace": "ns", "name": "app-0"}),
+            json!({"namespace": "ns", "name": "app-0", "uid": ""}),
+            json!({"namespace": "ns", "name": "b", "uid": "u1"}),
+            json!({"namespace": "other", "name": "app-0", "uid": "u1"}),
         ] {
-            assert!(!is_called(&metadata(other), "app-0"));
+            assert!(!is_called(&metadata(other), "ns", "app-0"));
         }
     }
 }

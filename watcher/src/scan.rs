@@ -121,9 +121,9 @@ impl Scan {
     }
 }
 
-/// The Services whose pods were not found yet, by the name of the pod.
+/// The Services whose pods were not found yet, by the name of the pod: all that a scan decides.
 #[derive(Debug, Default)]
-struct Candidates {
+pub struct Candidates {
     by_pod: HashMap<Key, Vec<Candidate>>,
     namespaces: HashSet<Arc<str>>,
     scanned: Scanned,
@@ -139,7 +139,8 @@ struct Candidate {
 }
 
 impl Candidates {
-    fn service(&mut self, service: ServiceSeen) {
+    /// A Service of the list.
+    pub fn service(&mut self, service: ServiceSeen) {
         self.scanned.services += 1;
         let ServiceSeen { key, uid, resource_version, lead } = service;
         let namespace = match self.namespaces.get(&key.namespace) {
@@ -169,7 +170,7 @@ impl Candidates {
     }
 
     /// A pod that lives: what was made for it is no suspect.
-    fn pod(&mut self, pod: &PodSeen) {
+    pub fn pod(&mut self, pod: &PodSeen) {
         if let Some(candidates) = self.by_pod.get_mut(&pod.key) {
             candidates.retain(|candidate| candidate.pod.is_some_and(|uid| uid != pod.uid));
             if candidates.is_empty() {
@@ -178,11 +179,15 @@ impl Candidates {
         }
     }
 
-    fn is_empty(&self) -> bool {
+    /// Whether the pods need not be listed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.by_pod.is_empty()
     }
 
-    fn scanned(self) -> Scanned {
+    /// What is left when all pods were listed.
+    #[must_use]
+    pub fn scanned(self) -> Scanned {
         let suspects = self.by_pod.into_iter().flat_map(|(pod, candidates)| {
             candidates.into_iter().map(move |candidate| Found {
                 suspect: Suspect {

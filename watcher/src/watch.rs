@@ -41,6 +41,9 @@ const SILENCE: Duration = Duration::from_secs(180);
 /// A watch that lasted this long was a success, whatever ended it.
 const LASTED: Duration = Duration::from_secs(5);
 
+/// The longest pause after a watch that did not last and yet brought something: a network that flaps still tells much.
+const FLAPPING: Duration = Duration::from_secs(1);
+
 /// So many watches in a row that brought nothing, and it lists anew: perhaps it is the resource version's fault.
 const FRUITLESS: u32 = 6;
 
@@ -151,7 +154,8 @@ impl Watch {
             if lasted {
                 backoff.reset();
             }
-            fruitless = if lasted || version != before { 0 } else { fruitless + 1 };
+            let brought_something = version != before;
+            fruitless = if lasted || brought_something { 0 } else { fruitless + 1 };
             let cause = match &ended {
                 Ended::Closed => Cause::Closed,
                 Ended::Lost(_) => Cause::Lost,
@@ -174,7 +178,9 @@ impl Watch {
             }
             // Even a stream that brought something must not be asked for without pause, if it ends again and again.
             if !(lasted && matches!(ended, Ended::Closed)) {
-                tokio::time::sleep(backoff.pause(asked)).await;
+                let pause = backoff.pause(asked);
+                let is_worth_it = brought_something && asked.is_none();
+                tokio::time::sleep(if is_worth_it { pause.min(FLAPPING) } else { pause }).await;
             }
             if matches!(ended, Ended::Expired | Ended::Silent) || fruitless >= FRUITLESS {
                 return ended;

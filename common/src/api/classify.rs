@@ -137,6 +137,7 @@ impl Refusal {
             (409, _) => Meaning::Conflict,
             (410, _) => Meaning::Expired,
             (422, _) if self.only_ports_taken() => Meaning::PortTaken,
+            (422, _) if self.only_lacks_some_address() => Meaning::Unavailable,
             (400 | 422, _) => Meaning::Invalid,
             (401, _) => Meaning::Unauthorized,
             (403, _) if self.is_about_quota() => Meaning::QuotaExceeded,
@@ -176,6 +177,14 @@ impl Refusal {
     fn only_ports_taken(&self) -> bool {
         !self.causes.is_empty()
             && self.causes.iter().all(|cause| cause.message.contains("provided port is already allocated"))
+    }
+
+    /// Kubernetes 1.36 calls a Service invalid where its store failed while it chose a cluster IP: `failed to allocate IP:
+    /// rpc error: …`. One that was asked for is named before the colon, and is the template's affair.
+    fn only_lacks_some_address(&self) -> bool {
+        let is_choice =
+            |cause: &Cause| cause.field == "spec.clusterIPs" && cause.message.contains("failed to allocate IP: ");
+        !self.causes.is_empty() && self.causes.iter().all(is_choice)
     }
 
     /// The user of an RBAC refusal: `… User "system:serviceaccount:ns:sa" cannot create resource "services" …`.
@@ -257,6 +266,30 @@ mod tests {
                 Meaning::Invalid,
             ),
             (status(422, "Invalid", "…", &[("spec.ports[0].nodePort", "not in the valid range")]), Meaning::Invalid),
+            (
+                status(
+                    422,
+                    "Invalid",
+                    "Service \"a\" is invalid",
+                    &[(
+                        "spec.clusterIPs",
+                        "Invalid value: [\"\"]: failed to allocate IP: rpc error: code = Unavailable desc = error reading from server: EOF",
+                    )],
+                ),
+                Meaning::Unavailable,
+            ),
+            (
+                status(
+                    422,
+                    "Invalid",
+                    "Service \"a\" is invalid",
+                    &[(
+                        "spec.clusterIPs",
+                        "Invalid value: [\"10.96.0.9\"]: failed to allocate IP 10.96.0.9: provided IP is already allocated",
+                    )],
+                ),
+                Meaning::Invalid,
+            ),
             (status(410, "Expired", "The provided continue parameter is too old", &[]), Meaning::Expired),
             (status(422, "Invalid", "no causes", &[]), Meaning::Invalid),
             (status(400, "BadRequest", "strict decoding error: unknown field \"spec.x\"", &[]), Meaning::Invalid),

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use cluster_tests::{
     harness::{ControlPlane, Run},
-    proxy::{Action, Seen, Verdict, gate},
+    proxy::{Action, Gate, Seen, Verdict, gate},
 };
 use http::Method;
-use serde_json::{Value, json};
+use k8s_openapi::api::core::v1::Service;
+use serde_json::json;
 
 use crate::support::{
     SCANS, assert_deletion, delete, deletion, ends_having_deleted, pod_with_service, settled, watching,
@@ -83,31 +84,65 @@ async fn a_service_that_is_given_to_somebody_just_before_its_delete_is_left_alon
     }
 }
 
+/// What waits while pod and Service are made anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Held {
+    /// The answer that the pod is absent.
+    PodRead,
+    /// The answer that the Service is as it was.
+    ServiceRead,
+    /// The answer that the pod is absent, and the question about the Service: it is answered with the new one.
+    PodReadBeforeService,
+    /// The delete.
+    Delete,
+}
+
+impl Held {
+    fn action(self, seen: &Seen, gate: &Gate) -> Option<Action> {
+        let (pod, service) = (is(seen, &Method::GET, "/pods/app-0"), is(seen, &Method::GET, "/services/app-0"));
+        let delete = is(seen, &Method::DELETE, "/services/app-0");
+        match self {
+            Self::PodRead | Self::PodReadBeforeService if pod => Some(Action::HoldAfter(gate.clone())),
+            Self::ServiceRead if service => Some(Action::HoldAfter(gate.clone())),
+            Self::PodReadBeforeService if service => Some(Action::HoldBefore(gate.clone())),
+            Self::Delete if delete => Some(Action::HoldBefore(gate.clone())),
+            _ => None,
+        }
+    }
+
+    /// How many requests wait; later ones of the kind pass.
+    fn count(self) -> usize {
+        if self == Self::PodReadBeforeService { 2 } else { 1 }
+    }
+}
+
 #[tokio::test]
 async fn a_pod_that_comes_back_with_a_service_of_its_own_keeps_that() {
     let Some(control_plane) = ControlPlane::shared().await else { return };
-    // The pod is read as absent, or its Service as it was, or the delete is on its way: then both are made anew.
-    for (number, held) in ["pods", "services", "delete"].into_iter().enumerate() {
+    for held in [Held::PodRead, Held::ServiceRead, Held::PodReadBeforeService, Held::Delete] {
         let namespace = control_plane.namespace().await;
         let proxy = control_plane.proxy();
         let (pod, old) = pod_with_service(&namespace, "app-0").await;
         let running = watching(Run::watcher(&namespace).await.args(SCANS).server(&proxy.url())).await;
-        let (at, arrivals) = gate(Verdict::Pass);
-        match number {
-            0 => proxy.set_rule(first(Method::GET, "/pods/app-0", Action::HoldAfter(at))),
-            1 => proxy.set_rule(first(Method::GET, "/services/app-0", Action::HoldAfter(at))),
-            _ => proxy.set_rule(first(Method::DELETE, "/services/app-0", Action::HoldBefore(at))),
-        }
+        let (gate, arrivals) = gate(Verdict::Pass);
+        let mut left = held.count();
+        proxy.set_rule(move |seen| match held.action(seen, &gate).filter(|_| left > 0) {
+            Some(action) => {
+                left -= 1;
+                action
+            }
+            None => Action::Pass,
+        });
         delete(pod).await;
-        let waiting = arrivals.next(SOON).unwrap();
+        let waiting: Vec<_> = (0..held.count()).map(|_| arrivals.next(SOON).unwrap()).collect();
         let successor = namespace.pod("app-0").create().await;
         Run::creator(&successor).await.run().await.expect_code(0);
-        waiting.release(Verdict::Pass);
+        waiting.into_iter().for_each(|waiting| waiting.release(Verdict::Pass));
 
         settled(&namespace, &running).await;
-        let new: k8s_openapi::api::core::v1::Service = namespace.api().get("app-0").await.unwrap();
+        let new: Service = namespace.api().get("app-0").await.unwrap();
         let annotations = new.metadata.annotations.unwrap();
-        assert_eq!(annotations["ipf-dynamic-nodeport-service/pod-uid"], successor.uid(), "held: {held}");
+        assert_eq!(annotations["ipf-dynamic-nodeport-service/pod-uid"], successor.uid(), "{held:?}");
         assert_ne!(new.metadata.uid.as_deref(), Some(old.uid()));
         ends_having_deleted(running, &[]).await;
     }
@@ -128,9 +163,7 @@ async fn the_original_tools_service_is_read_again_when_a_creator_replaced_it_jus
     Run::creator(&pod).await.run().await.expect_code(0);
     waiting.release(Verdict::Pass);
     settled(&namespace, &running).await;
-    let new: Value =
-        serde_json::to_value(namespace.api::<k8s_openapi::api::core::v1::Service>().get("app-0").await.unwrap())
-            .unwrap();
-    assert_ne!(new["metadata"]["uid"], old.uid());
+    let new: Service = namespace.api().get("app-0").await.unwrap();
+    assert_ne!(new.metadata.uid.as_deref(), Some(old.uid()));
     ends_having_deleted(running, &[]).await;
 }

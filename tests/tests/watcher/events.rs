@@ -6,7 +6,7 @@ use cluster_tests::harness::{ControlPlane, Run, eventually};
 use k8s_openapi::api::core::v1::Event;
 use kube::api::ListParams;
 
-use crate::support::{delete, deletion, ends_having_deleted, orphan, pod_with_service, settled, watching};
+use crate::support::{delete, deletion, ends_having_deleted, noticed, orphan, pod_with_service, watching};
 
 #[tokio::test]
 async fn where_permitted_each_deletion_is_told() {
@@ -51,7 +51,7 @@ async fn where_not_permitted_that_is_found_out_once_and_nothing_is_in_the_way() 
     for service in &services {
         deletion(&running, service).await;
     }
-    settled(&namespace, &running).await;
+    noticed(&namespace, &running).await;
     let requests = namespace.requests().await;
     let tries: Vec<_> = requests.iter().filter(|event| event.resource == "events").map(|event| event.code).collect();
     assert_eq!(tries, [403]);

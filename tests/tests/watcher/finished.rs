@@ -6,7 +6,7 @@ use cluster_tests::harness::{ControlPlane, Phase, Pod, Run};
 use k8s_openapi::{api::core::v1::Pod as PodObject, jiff::Timestamp};
 
 use crate::support::{
-    Gone, SCANS, assert_deletion, deletion, ends_having_deleted, pod_with_service, settled, since, watching,
+    Gone, SCANS, assert_deletion, deletion, ends_having_deleted, noticed, pod_with_service, settled, since, watching,
 };
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -122,7 +122,7 @@ async fn without_grace_it_is_at_once() {
         assert_deletion(&line, service, &name(pod), "PodFinished");
         assert!(line["took_ms"].as_u64().unwrap() < 3000, "{line}");
     }
-    settled(&namespace, &running).await;
+    noticed(&namespace, &running).await;
     running_service.assert_untouched().await;
     ends_having_deleted(running, &[&failed_service, &evicted_service]).await;
 }

@@ -6,8 +6,8 @@ use kube::api::PostParams;
 use serde_json::json;
 
 use crate::support::{
-    DELETED, SCANS, assert_deletion, delete, deletion, ends_having_deleted, orphan, orphaned, pod_with_service,
-    settled, since, two_more_scans, watching,
+    DELETED, SCANS, assert_deletion, delete, deletion, ends_having_deleted, noticed, orphan, orphaned,
+    pod_with_service, settled, since, two_more_scans, watching,
 };
 
 #[tokio::test]
@@ -18,12 +18,12 @@ async fn the_service_of_a_deleted_pod_is_deleted_and_nothing_else() {
     let (_living, others) = pod_with_service(&namespace, "app-1").await;
     let foreign = namespace.foreign_service("app-0-web").create().await;
     let running = watching(Run::watcher(&namespace).await).await;
-    settled(&namespace, &running).await;
+    noticed(&namespace, &running).await;
 
     let gone = delete(pod).await;
     assert_deletion(&deletion(&running, &service).await, &service, &gone, "PodGone");
     service.gone().await;
-    settled(&namespace, &running).await;
+    noticed(&namespace, &running).await;
     others.assert_untouched().await;
     foreign.assert_untouched().await;
     ends_having_deleted(running, &[&service]).await;
@@ -38,7 +38,7 @@ async fn with_an_owner_reference_too_whoever_comes_first() {
     let running = watching(Run::watcher(&namespace).await).await;
     delete(pod).await;
     service.gone().await;
-    settled(&namespace, &running).await;
+    noticed(&namespace, &running).await;
     let deleted: &[&Service<'_>] = if running.log_of(DELETED).len() == 2 { &[&service] } else { &[] };
     ends_having_deleted(running, deleted).await;
 }
@@ -99,7 +99,7 @@ async fn what_was_deleted_before_the_start_is_found_at_the_start() {
     let watching = &running.log_of("watching")[0];
     assert_eq!((&watching["pods"], &watching["services"]), (&1.into(), &9.into()), "{watching}");
     assert_eq!(watching["namespace"], namespace.name());
-    settled(&namespace, &running).await;
+    noticed(&namespace, &running).await;
     kept.assert_untouched().await;
     let deleted: Vec<_> = orphans.iter().map(|(_, service)| service).collect();
     ends_having_deleted(running, &deleted).await;
@@ -177,11 +177,17 @@ async fn a_pod_that_is_only_asked_to_end_keeps_its_service() {
     let Some(control_plane) = ControlPlane::shared().await else { return };
     let namespace = control_plane.namespace().await;
     let (pod, service) = pod_with_service(&namespace, "app-0").await;
+    // One without labels is in no list, so that each scan reads it.
+    let unlisted = namespace.pod("app-1").without_label("product").create().await;
+    let its_service = unlisted.service().without_owner().create().await;
     let running = watching(Run::watcher(&namespace).await.args(SCANS).args(["--grace", "0s"])).await;
     pod.ask_to_end().await;
+    unlisted.ask_to_end().await;
     settled(&namespace, &running).await;
-    service.assert_untouched().await;
-    let gone = delete(pod).await;
-    assert_deletion(&deletion(&running, &service).await, &service, &gone, "PodGone");
-    ends_having_deleted(running, &[&service]).await;
+    for (pod, service) in [(pod, &service), (unlisted, &its_service)] {
+        service.assert_untouched().await;
+        let gone = delete(pod).await;
+        assert_deletion(&deletion(&running, service).await, service, &gone, "PodGone");
+    }
+    ends_having_deleted(running, &[&service, &its_service]).await;
 }

@@ -6,7 +6,7 @@ use cluster_tests::harness::{ControlPlane, Namespace, Run, eventually};
 use k8s_openapi::api::core::v1::Service;
 use kube::api::ListParams;
 
-use crate::support::{DELETED, SCANS, assert_no_warning, delete, settled, watching};
+use crate::support::{DELETED, SCANS, assert_no_warning, delete, noticed, settled, watching};
 
 /// The UID of the pod that each Service here was made for, by the Service's name.
 async fn made_for(namespace: &Namespace<'_>) -> Vec<(String, String)> {
@@ -27,7 +27,7 @@ async fn what_the_creator_made_is_removed_whatever_the_pods_name() {
     for (name, owner) in [("app-0", "pod"), ("app-0", "none"), ("a.b-0", "none"), ("1pod", "none"), (&*long, "none")] {
         let pod = namespace.pod(name).create().await;
         Run::creator(&pod).await.args(["--owner-reference", owner]).run().await.expect_code(0);
-        settled(&namespace, &running).await;
+        noticed(&namespace, &running).await;
         assert_eq!(made_for(&namespace).await.len(), 1, "{name}");
         let gone = delete(pod).await;
         eventually(Duration::from_secs(30), &format!("the Service of {name} is gone"), async || {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cluster_tests::harness::{ControlPlane, Namespace, Phase, Run, eventually};
 
-use crate::support::{deletion, ends_having_deleted, pod_with_service, settled, watching};
+use crate::support::{deletion, ends_having_deleted, noticed, pod_with_service, watching};
 
 /// The watcher's requests so far, as `verb resource`; a watch is one of them, however long it lasts.
 async fn requests(namespace: &Namespace<'_>) -> Vec<String> {
@@ -19,7 +19,7 @@ async fn a_pods_end_costs_three_and_a_pods_life_none() {
     let (first_pod, _) = pod_with_service(&namespace, "app-0").await;
     let running = watching(Run::watcher(&namespace).await.listening()).await;
     // After the first deletion no more Events are tried.
-    settled(&namespace, &running).await;
+    noticed(&namespace, &running).await;
     let at_first = requests(&namespace).await;
     assert!(!at_first.is_empty());
 

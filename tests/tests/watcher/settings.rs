@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use cluster_tests::harness::{ControlPlane, Namespace, Run};
 
-use crate::support::{assert_deletion, assert_says, deletion, ends_having_deleted, orphan, watching};
+use crate::support::{assert_deletion, assert_says, deletion, ends_having_deleted, orphan, orphaned, watching};
 
 const FOLDER: &str = "home/.config/ipf-dynamic-nodeport-service-watcher";
 
@@ -54,8 +54,7 @@ async fn the_documented_environment_is_obeyed() {
 async fn selectors_choose_what_is_looked_after() {
     let Some(control_plane) = ControlPlane::shared().await else { return };
     let namespace = control_plane.namespace().await;
-    let (gone, ours) =
-        crate::support::orphaned(&namespace, "app-0", |pod| pod.service().without_owner().label("team", "shop")).await;
+    let (gone, ours) = orphaned(&namespace, "app-0", |pod| pod.service().without_owner().label("team", "shop")).await;
     let (_, others) = orphan(&namespace, "app-1").await;
     let args = ["--service-selector", "team in (shop, bank)", "--pod-selector", "product=ipfv2,!canary"];
     let running = watching(Run::watcher(&namespace).await.args(args)).await;

@@ -93,12 +93,15 @@ pub(crate) async fn two_more_scans(running: &Running) {
     running.logged_times(running.log_of(SCANNED).len() + 2, SCANNED).await;
 }
 
-/// Waits until the watcher must have noticed all that there was at the time of the call, and has acted on it: it has
-/// scanned since, if it scans all the time, and has removed the Service of a pod that was deleted since.
+/// Waits until a watcher that scans all the time must have noticed and settled what there was at the time of the call.
 pub(crate) async fn settled(namespace: &Namespace<'_>, running: &Running) {
-    if running.log_of(SCANNED).len() > 1 {
-        two_more_scans(running).await;
-    }
+    two_more_scans(running).await;
+    noticed(namespace, running).await;
+}
+
+/// Waits until the watcher must have noticed by its watches what had happened at the time of the call: it removes the
+/// Service of a pod that is deleted after that.
+pub(crate) async fn noticed(namespace: &Namespace<'_>, running: &Running) {
     let number = running.log_of(DELETED).len();
     let (pod, service) = pod_with_service(namespace, &format!("marker-{number}")).await;
     delete(pod).await;
