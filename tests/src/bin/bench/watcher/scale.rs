@@ -49,8 +49,9 @@ pub(crate) async fn bench(sizes: &[usize], others: usize, idle: u64) -> Result<R
     eprintln!("scale: {count} pods are deleted beside the watcher");
     let seen = crowd.lose(&watcher, count).await?;
     end(watcher).await;
-    eprintln!("scale: {count} pods are deleted without it");
+    eprintln!("scale: {seen:?}; {count} pods are deleted without it");
     let (watcher, unseen) = crowd.lose_unseen(count).await?;
+    eprintln!("scale: {unseen:?}");
     end(watcher).await;
 
     grow(&mut crowd, size).await;
@@ -72,8 +73,10 @@ type Row = (Start, Option<Idle>);
 
 async fn measure(crowd: &Crowd<'_>, window: Duration) -> Result<(Running, Row), Box<dyn Error>> {
     let (watcher, start) = crowd.start().await?;
-    eprintln!("scale: {} pods with Services: scanned after {:.2?}", start.couples, start.scanned);
+    // All of it at once: whoever interrupts the rest keeps what was measured.
+    eprintln!("scale: {start:?}");
     let idle = crowd.idle(&watcher, window).await?;
+    eprintln!("scale: {idle:?}");
     Ok((watcher, (start, Some(idle))))
 }
 
