@@ -28,6 +28,8 @@ rules:
 pub struct Event {
     /// Who asked: `system:serviceaccount:<namespace>:<name>` for a service account.
     pub user: String,
+    /// The pod that the service account's token is bound to; empty for none.
+    pub pod: String,
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, …
     pub verb: String,
     /// The plural resource; empty for a path like `/version`.
@@ -93,7 +95,12 @@ struct Line {
 #[derive(Deserialize)]
 struct User {
     username: String,
+    #[serde(default)]
+    extra: BTreeMap<String, Vec<String>>,
 }
+
+/// Of a user whose token is bound to a pod, its name.
+const BOUND_POD: &str = "authentication.kubernetes.io/pod-name";
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -111,10 +118,12 @@ struct ResponseStatus {
 }
 
 impl From<Line> for Event {
-    fn from(line: Line) -> Self {
+    fn from(mut line: Line) -> Self {
         let object = line.object_ref.unwrap_or_default();
+        let pod = line.user.extra.remove(BOUND_POD).and_then(|mut values| values.pop());
         Self {
             user: line.user.username,
+            pod: pod.unwrap_or_default(),
             verb: line.verb,
             resource: object.resource,
             subresource: object.subresource,

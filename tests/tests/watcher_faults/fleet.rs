@@ -120,7 +120,7 @@ impl<'a> Fleet<'a> {
 }
 
 /// Waits for all of them at the same time.
-async fn all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
+pub(crate) async fn all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
     let mut futures: Vec<Pin<Box<F>>> = futures.into_iter().map(Box::pin).collect();
     let mut done: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
     poll_fn(|context| {

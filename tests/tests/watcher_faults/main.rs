@@ -3,6 +3,7 @@
 
 #![cfg(test)]
 
+mod at_the_same_time;
 mod expired;
 mod fleet;
 mod garbled;

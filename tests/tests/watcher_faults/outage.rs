@@ -1,8 +1,11 @@
 //! The apiserver, or its store, is away.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use cluster_tests::harness::{Component, ControlPlane, Options, Running, Signal, eventually};
+use cluster_tests::{
+    harness::{Component, ControlPlane, Options, Running, Signal, eventually},
+    proxy::NewConnections,
+};
 
 use crate::{
     DEADLINE, RECOVERED,
@@ -11,8 +14,8 @@ use crate::{
     wire::{Ask, through},
 };
 
-/// How long the API is away: longer than it takes to reach the longest pause between two tries.
-const AWAY: Duration = Duration::from_secs(20);
+/// How long the API is away: longer than it takes to reach long pauses between two tries.
+const AWAY: Duration = Duration::from_secs(12);
 
 /// Waits until a process stands still.
 async fn stopped(pid: u32) {
@@ -81,4 +84,29 @@ async fn an_api_that_comes_back_finds_the_watcher_at_work() {
     staying.assert_untouched().await;
     watcher.terminate().await.expect_code(0);
     control_plane.close().await;
+}
+
+/// The watcher may be faster than the API, a sidecar's proxy or the network.
+#[tokio::test]
+async fn an_api_that_comes_up_late_is_waited_for() {
+    let Some(control_plane) = ControlPlane::shared().await else { return };
+    let late = async |mode: NewConnections| {
+        let namespace = control_plane.namespace().await;
+        let fleet = Fleet::launch(&namespace, "app", 20).await;
+        fleet.delete_pods().await;
+        let proxy = control_plane.proxy();
+        proxy.set_new_connections(mode).unwrap();
+        let watcher = through(&proxy, &namespace).await.listening().spawn();
+        notices(&watcher).await;
+        assert_eq!(watcher.get("/livez").await.status, 200);
+        assert_eq!(watcher.get("/readyz").await.status, 503);
+
+        proxy.set_new_connections(NewConnections::Serve).unwrap();
+        let served = Instant::now();
+        fleet.collected(RECOVERED).await;
+        println!("{mode:?} at the start: gone {:?} after it is over", served.elapsed());
+        few_lines(&watcher, 10);
+        watcher.terminate().await.expect_code(0);
+    };
+    tokio::join!(late(NewConnections::Refuse), late(NewConnections::CutHandshake), late(NewConnections::BlackHole),);
 }

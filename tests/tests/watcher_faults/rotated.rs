@@ -16,9 +16,7 @@ use crate::{
 /// The token file is read again each minute.
 const READ_AGAIN: Duration = Duration::from_secs(90);
 
-#[tokio::test]
-async fn a_token_that_was_replaced_is_used_and_the_old_one_no_more() {
-    let Some(control_plane) = ControlPlane::shared().await else { return };
+pub(crate) async fn a_token_that_was_replaced_is_used_and_the_old_one_no_more(control_plane: &ControlPlane) {
     let namespace = control_plane.namespace().await;
     let staying = Fleet::launch(&namespace, "stays", 5).await;
     let (earlier, later) = (namespace.pod("watcher-1").create().await, namespace.pod("watcher-2").create().await);
