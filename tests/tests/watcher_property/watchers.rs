@@ -42,7 +42,9 @@ impl<'a> Place<'a> {
     pub(crate) async fn kill(&mut self) {
         if let Some(running) = self.running.take() {
             running.signal(Signal::Kill);
-            self.logs.push_str(&running.wait().await.stderr);
+            let outcome = running.wait().await;
+            assert_eq!(outcome.code(), None, "it had ended by itself:\n{}", outcome.stderr);
+            self.logs.push_str(&outcome.stderr);
         }
     }
 
@@ -51,13 +53,13 @@ impl<'a> Place<'a> {
         if let Some(running) = self.running.take() {
             let outcome = running.terminate().await;
             self.logs.push_str(&outcome.stderr);
-            // A signal that comes before the program has set up its handlers ends it too.
-            let is_early = !outcome.stderr.contains("watching");
+            // A signal that comes before the program has set up its handlers ends it as any other.
+            let is_early = outcome.code().is_none() && outcome.stderr.is_empty();
             assert!(outcome.code() == Some(0) || is_early, "{:?}\n{}", outcome.exit, outcome.stderr);
         }
     }
 
-    /// All it has logged. Fails where a watcher has ended by itself.
+    /// All that those who ran here have logged.
     pub(crate) fn logs(&self) -> String {
         let now = self.running.as_ref().map(Running::stderr).unwrap_or_default();
         format!("{}{now}", self.logs)
