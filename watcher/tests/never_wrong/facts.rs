@@ -11,7 +11,7 @@ use watcher::object::Key;
 
 use crate::{
     oracle::{Whose, whose},
-    server::{is_unfinished, uid},
+    server::{self, is_unfinished, key, uid},
 };
 
 /// All that one run knows.
@@ -26,6 +26,10 @@ pub(crate) struct Known {
     pub(crate) told: Vec<Told>,
     /// Services that it was shown with all evidence: the Service's UID, its pod's name and UID.
     shown: HashSet<(String, String, String)>,
+    /// The pods that its watch has told of, and not told that they are gone.
+    alive: HashSet<(Key, String)>,
+    /// The Services that left the selector while their pods were alive to its knowledge, with their resource versions.
+    lost: HashSet<(Key, String)>,
 }
 
 /// A pod's name was read.
@@ -70,6 +74,51 @@ impl Facts {
 }
 
 impl Known {
+    /// Its watch has told of a pod.
+    pub(crate) fn tell_pod(&mut self, told: &server::Told<Pod>, version: u64, tick: u64) {
+        match told {
+            server::Told::There(pod) => {
+                self.told.push(Told { pod: key(pod), version, tick });
+                self.alive.insert((key(pod), uid(pod).to_owned()));
+            }
+            server::Told::Gone(pod) => {
+                self.alive.remove(&(key(pod), uid(pod).to_owned()));
+            }
+        }
+    }
+
+    /// Its watch has told of a Service.
+    pub(crate) fn tell_service(&mut self, told: &server::Told<Service>) {
+        match told {
+            server::Told::There(service) => self.show(service),
+            server::Told::Gone(service) => {
+                if let Whose::Pod { name, uid: pod_uid } = whose(service)
+                    && self.alive.contains(&(key(service).sibling(&name.into()), pod_uid))
+                {
+                    let version = service.metadata.resource_version.clone().unwrap_or_default();
+                    self.lost.insert((key(service), version));
+                }
+            }
+        }
+    }
+
+    /// Whether the Service, as it is, left the selector while its pod was alive to its knowledge.
+    pub(crate) fn has_lost(&self, service: &Service) -> bool {
+        let version = service.metadata.resource_version.clone().unwrap_or_default();
+        self.lost.contains(&(key(service), version))
+    }
+
+    /// A scan has found a Service of this name suspect: of two that follow each other under one name, and only one of which
+    /// is labelled, the watcher need not know which it knew before.
+    pub(crate) fn confuse(&mut self, service: &Key) {
+        self.lost.retain(|(key, _)| key != service);
+    }
+
+    /// A list of pods begins: which of them are alive, it will tell.
+    pub(crate) fn forget_pods(&mut self) {
+        self.alive.clear();
+    }
+
     /// A list or a watch has shown this Service.
     pub(crate) fn show(&mut self, service: &Service) {
         if let Whose::Pod { name, uid: pod_uid } = whose(service) {

@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// So many sequences, unless `PROPTEST_CASES` says otherwise.
-const SEQUENCES: u32 = 2000;
+const SEQUENCES: u32 = 1200;
 
 fn run(release_delay: Duration, ops: &[Op], trace: Trace) -> (Result<(), Violation>, String) {
     let mut simulation = Simulation::new(release_delay, trace);

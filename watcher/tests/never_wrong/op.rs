@@ -18,6 +18,9 @@ const PODS: [(&str, &str, &str); 4] =
 /// The Services' names.
 const SERVICES: [(&str, &str); 5] = [("a", "app-0"), ("a", "app-1"), ("b", "app-0"), ("a", "s-9"), ("a", "9")];
 
+/// So many requests a creator does at most while nothing else happens.
+pub(crate) const CREATORS_LIFE: usize = 8;
+
 /// So many watchers there can be.
 pub(crate) const WATCHERS: usize = 2;
 
@@ -336,12 +339,12 @@ impl Taste {
         ];
         let products = [(5, Product::Ours), (1, Product::Unlabelled)];
         match choices.one(29) {
-            0..4 => Op::Deploy(self.pod(choices), choices.any(&[Owner::None, Owner::Pod])),
-            24..28 => Op::CreatePod(self.pod(choices), choices.weighed(&products)),
+            0..4 => Op::CreatePod(self.pod(choices), choices.weighed(&products)),
             4..7 => Op::RecreatePod(self.pod(choices), choices.weighed(&products)),
-            7..12 => Op::Pod(self.pod(choices), choices.weighed(&changes)),
-            12..17 => Op::Init(self.pod(choices), choices.weighed(&[(2, Owner::None), (1, Owner::Pod)])),
-            17..24 => Op::Creator(choices.nth(), choices.weighed(&[(1, 1), (1, 2), (1, 6)])),
+            7..11 => Op::Deploy(self.pod(choices), choices.any(&[Owner::None, Owner::Pod])),
+            11..16 => Op::Pod(self.pod(choices), choices.weighed(&changes)),
+            16..21 => Op::Init(self.pod(choices), choices.weighed(&[(2, Owner::None), (1, Owner::Pod)])),
+            21..28 => Op::Creator(choices.nth(), choices.any(&[1, 2, CREATORS_LIFE])),
             _ => Op::CreatorDies(choices.nth()),
         }
     }

@@ -17,7 +17,7 @@ use watcher::{
 use crate::{
     facts::{Found, Known, PodRead},
     process::{is_labelled, is_watched},
-    server::{Server, born, is_unfinished, label, uid},
+    server::{Server, born, is_unfinished, key, label, uid},
     world::{Warrant, World},
 };
 
@@ -190,12 +190,29 @@ pub(crate) fn is_orphan(server: &Server, key: &Key, service: &Service) -> Option
     if service.metadata.deletion_timestamp.is_some() || !is_labelled(service) {
         return None;
     }
-    match whose(service) {
+    is_over(server, key, &whose(service))
+}
+
+/// The same for one that has lost its label while this run of a watcher knew it and its live pod.
+pub(crate) fn is_lost_orphan(server: &Server, key: &Key, service: &Service, known: &Known) -> Option<String> {
+    if service.metadata.deletion_timestamp.is_some() || is_labelled(service) || !known.has_lost(service) {
+        return None;
+    }
+    let (name, pod_uid) = only_annotated(service)?;
+    // One that left the pods' selector before its end is no longer known.
+    let departures = departures(server, &pod_uid);
+    let [pod] = departures.as_slice() else { return None };
+    if has_ended(*pod) { is_over(server, key, &Whose::Pod { name, uid: pod_uid }) } else { None }
+}
+
+/// Why nobody needs a Service any more that was made for this pod, if so.
+fn is_over(server: &Server, key: &Key, whose: &Whose) -> Option<String> {
+    match whose {
         Whose::Nobody => None,
         Whose::OriginalTool => server.pods.get(key).is_none().then(|| "no pod has its name".to_owned()),
         Whose::Pod { name, uid: pod_uid } => {
-            let pod = server.pods.get(&key.sibling(&name.as_str().into())).filter(|pod| uid(*pod) == pod_uid);
-            match pod {
+            let pod = server.pods.get(&key.sibling(&name.as_str().into()));
+            match pod.filter(|pod| uid(*pod) == pod_uid) {
                 None => Some(format!("pod {name} {pod_uid} is gone")),
                 Some(pod) if !is_unfinished(pod) => Some(format!("pod {name} {pod_uid} has finished")),
                 Some(_) => None,
@@ -204,45 +221,38 @@ pub(crate) fn is_orphan(server: &Server, key: &Key, service: &Service) -> Option
     }
 }
 
-/// Whether only a scan can find an orphan: the pods' watch did not see its pod go, or the Services' watch shows nothing of
+/// All changes by which the pod of this UID left the pods' selector: what it was afterwards.
+fn departures<'a>(server: &'a Server, pod_uid: &str) -> Vec<Option<&'a Pod>> {
+    let events = server.pods.history().iter().filter(|event| {
+        let before = event.before.as_ref().filter(|pod| uid(*pod) == pod_uid);
+        before.is_some_and(is_watched) && !event.after.as_ref().is_some_and(is_watched)
+    });
+    events.map(|event| event.after.as_ref()).collect()
+}
+
+/// Whether a change has left a pod finished, or nothing of it.
+fn has_ended(after: Option<&Pod>) -> bool {
+    after.is_none_or(|pod| !is_unfinished(pod))
+}
+
+/// Whether only a scan can find an orphan: the pods' watch did not see its pod end, or the Services' watch shows nothing of
 /// what makes it one.
-pub(crate) fn takes_a_scan(server: &Server, key: &Key, service: &Service) -> bool {
-    let pods = server.pods.history();
-    let (pod, is_original) = match whose(service) {
-        Whose::Pod { name, uid: pod_uid } => (key.sibling(&name.as_str().into()), Some(pod_uid)),
-        Whose::OriginalTool | Whose::Nobody => (key.clone(), None),
-    };
-    let is_its = |object: &Option<Pod>| {
-        object.as_ref().is_some_and(|object| {
-            let metadata = &object.metadata;
-            metadata.namespace.as_deref() == Some(&*pod.namespace)
-                && metadata.name.as_deref() == Some(&*pod.name)
-                && is_original.as_ref().is_none_or(|pod_uid| uid(object) == pod_uid)
-        })
-    };
-    let last = pods
-        .iter()
-        .rev()
-        .find(|event| is_its(&event.before) && event.after.as_ref().is_none_or(|pod| !is_unfinished(pod)));
-    let was_seen = |pod: &Option<Pod>| pod.as_ref().is_some_and(is_watched);
-    let is_spec_changed = || {
-        let specs = server.services.history().iter().filter_map(|event| {
-            let after = event.after.as_ref().filter(|after| uid(*after) == uid(service))?;
-            Some(whose(after))
-        });
-        let mut specs: Vec<_> = specs.collect();
-        specs.dedup();
-        specs.len() > 1
-    };
-    match (last, is_original) {
-        // It never was, and the Service's coming is suspect.
-        (None, Some(_)) => false,
-        (None, None) => is_spec_changed(),
-        (Some(_), Some(pod_uid)) => {
-            let mut ends = pods.iter().filter(|event| event.before.as_ref().is_some_and(|pod| uid(pod) == pod_uid));
-            !ends.any(|event| was_seen(&event.before) && event.after.as_ref().is_none_or(|pod| !is_unfinished(pod)))
+pub(crate) fn takes_a_scan(server: &Server, service_key: &Key, service: &Service) -> bool {
+    let mut pods = server.pods.history().iter().rev().filter_map(|event| event.before.as_ref());
+    match whose(service) {
+        // One that never was makes the Service suspect as it comes.
+        Whose::Pod { uid: pod_uid, .. } => {
+            let was_there = pods.any(|pod| uid(pod) == pod_uid);
+            was_there && !departures(server, &pod_uid).into_iter().any(has_ended)
         }
-        (Some(event), None) => !was_seen(&event.before) || event.after.is_some() || is_spec_changed(),
+        Whose::OriginalTool => {
+            let is_last_seen = pods.find(|pod| key(*pod) == *service_key).is_none_or(is_watched);
+            let states = server.services.history().iter().filter_map(|event| event.after.as_ref());
+            let is_as_made =
+                states.filter(|state| uid(*state) == uid(service)).all(|state| whose(state) == Whose::OriginalTool);
+            !is_last_seen || !is_as_made
+        }
+        Whose::Nobody => false,
     }
 }
 

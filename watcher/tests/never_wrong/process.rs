@@ -8,7 +8,6 @@ use k8s_openapi::api::core::v1::{Pod, Service};
 use watcher::{
     examine::{Deletion, Examination, Finding, Step},
     index::{Change, Findings, Index, Tally},
-    object::Key,
     orphan::{Kept, Read},
     scan::Candidates,
     suspects::{Case, Next, Suspects},
@@ -18,7 +17,7 @@ use watcher::{
 };
 
 use crate::{
-    facts::{self, Facts, Found, PodRead},
+    facts::{Facts, Found, PodRead},
     op::{Request, Resource},
     server::{self, is_unfinished, label, metadata},
     stream::Stream,
@@ -89,10 +88,11 @@ impl Process {
         let tick = world.tick();
         let change = match resource {
             Resource::Pods => self.pods.next(&world.server.pods, is_watched).map(|line| {
-                if let Some(server::Told::There(pod)) = &line.object {
-                    let (pod, version) = (metadata(pod), line.version);
-                    let key = Key { namespace: pod.namespace.into(), name: pod.name.into() };
-                    self.facts.get_mut().told.push(facts::Told { pod: key, version, tick });
+                let mut known = self.facts.get_mut();
+                match &line.object {
+                    Some(told) => known.tell_pod(told, line.version, tick),
+                    None if line.is_beginning() => known.forget_pods(),
+                    None => {}
                 }
                 line.change(
                     Watched::Pods,
@@ -101,8 +101,8 @@ impl Process {
                 )
             }),
             Resource::Services => self.services.next(&world.server.services, is_labelled).map(|line| {
-                if let Some(server::Told::There(service)) = &line.object {
-                    self.facts.get_mut().show(service);
+                if let Some(told) = &line.object {
+                    self.facts.get_mut().tell_service(told);
                 }
                 line.change(
                     Watched::Services,
@@ -294,6 +294,7 @@ impl Process {
             self.told.is_first(uid, "");
         }
         for found in scanned.suspects {
+            self.facts.get_mut().confuse(&found.suspect.service);
             if !self.told.knows(found.uid, &found.resource_version) {
                 self.suspects.add(found.suspect, world.now(), world.now());
             }
@@ -334,6 +335,10 @@ impl Process {
     /// When it has something to do again.
     pub(crate) fn next_due(&self) -> Option<Instant> {
         self.suspects.next_due()
+    }
+
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     pub(crate) fn suspects(&self) -> usize {

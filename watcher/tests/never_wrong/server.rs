@@ -182,6 +182,12 @@ fn is_held<T: Kind>(object: &T) -> bool {
     object.metadata().finalizers.as_ref().is_some_and(|finalizers| !finalizers.is_empty())
 }
 
+/// An object's namespace and name.
+pub(crate) fn key<T: Kind>(object: &T) -> Key {
+    let text = |value: &Option<String>| value.as_deref().unwrap_or_default().into();
+    Key { namespace: text(&object.metadata().namespace), name: text(&object.metadata().name) }
+}
+
 /// An object's UID.
 pub(crate) fn uid<T: Kind>(object: &T) -> &str {
     object.metadata().uid.as_deref().unwrap_or_default()

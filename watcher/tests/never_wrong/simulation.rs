@@ -11,8 +11,8 @@ use watcher::{object::Key, orphan::Rules};
 use crate::{
     creator::{Creator, Granted, Progress},
     objects::{self, describe},
-    op::{Nth, Op, Owner, PodName, PodOp, Product, WATCHERS, Watcher},
-    oracle::{is_orphan, takes_a_scan, tally},
+    op::{CREATORS_LIFE, Nth, Op, Owner, PodName, PodOp, Product, WATCHERS, Watcher},
+    oracle::{is_lost_orphan, is_orphan, takes_a_scan, tally},
     process::Process,
     server::{Server, is_unfinished, uid},
     world::{Trace, Violation, Warrant, World},
@@ -20,9 +20,6 @@ use crate::{
 
 /// How long a finished pod keeps its Service: the default.
 const GRACE: Duration = Duration::from_secs(60);
-
-/// So many requests a creator does at most while nothing else happens.
-const CREATORS_LIFE: usize = 8;
 
 /// So many rounds of waiting for what is due are more than enough to come to rest.
 const ROUNDS: usize = 50;
@@ -261,6 +258,8 @@ impl Simulation {
         self.settle()?;
         self.check_orphans(|server, key, service| !takes_a_scan(server, key, service), "without a scan")?;
 
+        self.check_lost()?;
+
         self.scan()?;
         self.check_orphans(|_, _, _| true, "after a scan")?;
         self.check_live_pods()?;
@@ -312,6 +311,19 @@ impl Simulation {
                 && concerns(server, key, service)
             {
                 return Err(Violation(format!("Service {key} is left {when}, though {why}\n{}", describe(service))));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_lost(&self) -> Result<(), Violation> {
+        let server = &self.world.server;
+        for process in self.processes.iter().flatten() {
+            for (key, service) in server.services.all() {
+                if let Some(why) = is_lost_orphan(server, key, service, &process.facts().get()) {
+                    let service = describe(service);
+                    return Err(Violation(format!("Service {key} is left without its label, though {why}\n{service}")));
+                }
             }
         }
         Ok(())

@@ -68,6 +68,11 @@ impl<T: Kind> Stream<T> {
 }
 
 impl<T> Line<T> {
+    /// Whether a list begins.
+    pub(crate) fn is_beginning(&self) -> bool {
+        self.object.is_none() && !self.is_end
+    }
+
     /// As the index takes it.
     pub(crate) fn change(
         &self,
