@@ -27,7 +27,7 @@ async fn restricted(control_plane: &ControlPlane) -> Namespace<'_> {
 async fn apply(namespace: &Namespace<'_>, document: &Value) -> Result<(), kube::Error> {
     let kind: TypeMeta = serde_json::from_value(document.clone()).unwrap();
     let resource = ApiResource::from_gvk(&GroupVersionKind::try_from(kind.clone()).unwrap());
-    let api: Api<DynamicObject> = if kind.kind.starts_with("Cluster") {
+    let api: Api<DynamicObject> = if manifests::is_cluster_wide(document) {
         Api::all_with(namespace.admin(), &resource)
     } else {
         let named = document["metadata"]["namespace"].as_str();
