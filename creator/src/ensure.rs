@@ -139,11 +139,15 @@ impl Run<'_> {
                     self.pause().await?;
                     continue;
                 }
-                Verdict::Replace(why) => match self.remove(&service, why).await? {
+                Verdict::Replace(why) => match self.remove(&service, &why).await? {
                     Removal::Done if !mem::replace(&mut self.has_removed, true) => continue,
                     // Someone brings it back each time: no fight without pause.
                     Removal::Done => Obstacle::NameTaken,
-                    Removal::Waiting(obstacle) => obstacle,
+                    Removal::Changed(error) => Obstacle::Changing(error),
+                    Removal::Forbidden(source) if why.goes_by_itself() => Obstacle::Predecessor { why, source },
+                    Removal::Forbidden(source) => {
+                        return Err(EnsureError::MayNotDelete { service: self.task.label(), why, source });
+                    }
                 },
             };
             self.meet(obstacle);
@@ -170,11 +174,11 @@ impl Run<'_> {
     }
 
     /// Deletes a Service that was judged obsolete, provided that it still is the object that was judged.
-    async fn remove(&mut self, service: &Service, why: Obsolete) -> Result<Removal, EnsureError> {
+    async fn remove(&mut self, service: &Service, why: &Obsolete) -> Result<Removal, EnsureError> {
         if !matches!(why, Obsolete::Outdated { .. }) {
             match self.confirm_alive().await {
                 Err(EnsureError::Call(PersistError::Final(error))) if error.meaning() == Some(Meaning::Rbac) => {
-                    return self.not_permitted(why, error);
+                    return Ok(Removal::Forbidden(error));
                 }
                 confirmed => confirmed?,
             }
@@ -192,20 +196,11 @@ impl Run<'_> {
             Err(PersistError::Final(error)) => match error.meaning() {
                 // Someone else was faster: what is there now is read and judged anew.
                 Some(Meaning::NotFound) => Ok(Removal::Done),
-                Some(Meaning::Conflict) => Ok(Removal::Waiting(Obstacle::Changing(error))),
-                Some(Meaning::Rbac) => self.not_permitted(why, error),
+                Some(Meaning::Conflict) => Ok(Removal::Changed(error)),
+                Some(Meaning::Rbac) => Ok(Removal::Forbidden(error)),
                 _ => Err(EnsureError::Refused(error)),
             },
             Err(error) => Err(self.unanswered(error)),
-        }
-    }
-
-    /// What follows where a permission is missing to delete, or to make sure before: what goes by itself is waited for.
-    fn not_permitted(&self, why: Obsolete, source: CallError) -> Result<Removal, EnsureError> {
-        if why.goes_by_itself() {
-            Ok(Removal::Waiting(Obstacle::Predecessor { why, source }))
-        } else {
-            Err(EnsureError::MayNotDelete { service: self.task.label(), why, source })
         }
     }
 
@@ -265,7 +260,12 @@ impl Run<'_> {
     }
 }
 
+/// What became of an obsolete Service.
 enum Removal {
+    /// It is gone.
     Done,
-    Waiting(Obstacle),
+    /// It is not the object any more that was judged.
+    Changed(CallError),
+    /// RBAC forbids to delete it, or to look at the pod before.
+    Forbidden(CallError),
 }

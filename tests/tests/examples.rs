@@ -3,7 +3,9 @@
 #![cfg(test)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "also the helpers here are tests")]
 
-use cluster_tests::harness::{ControlPlane, Namespace, Run, manifests};
+use std::fs;
+
+use cluster_tests::harness::{ControlPlane, Namespace, Run, cargo, manifests};
 use k8s_openapi::api::core::v1::{self, Pod, Service};
 use kube::{
     Api,
@@ -50,6 +52,13 @@ async fn create_pod(namespace: &Namespace<'_>, document: &Value) -> Result<Pod, 
     namespace.api().create(&PostParams { dry_run: true, ..PostParams::default() }, &pod).await
 }
 
+/// The manifests of a folder.
+fn manifests_in(folder: &str) -> Vec<String> {
+    let entries = fs::read_dir(cargo::workspace().join(folder)).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.ends_with(".yaml")).map(|name| format!("{folder}/{name}")).collect()
+}
+
 fn workloads(file: &str) -> Vec<Value> {
     manifests::read(file).into_iter().filter(|document| template(document).is_some()).collect()
 }
@@ -60,7 +69,8 @@ async fn the_api_server_knows_every_field_of_every_manifest() {
     let namespace = restricted(control_plane).await;
     let recommended = RECOMMENDED.map(|name| format!("examples/recommended/{name}.yaml"));
     let documented = ["configmap", "deployment", "watcher"].map(|name| format!("examples/documented/{name}.yaml"));
-    let permissions = ["role", "cluster-role"].map(|name| format!("permissions/{name}.yaml"));
+    let permissions = ["permissions", "permissions/least-privilege", "permissions/hardened"].map(manifests_in).concat();
+    assert!(permissions.len() >= 17, "{permissions:?}");
     for file in recommended.iter().chain(&documented).chain(&permissions) {
         for document in manifests::read(file) {
             apply(&namespace, &document).await.unwrap_or_else(|error| panic!("{file}: {error}"));

@@ -94,8 +94,11 @@ async fn what_is_left_to_a_thief() {
         ),
         ("its pod's label", Thief::Pod("app-0"), Deed::ChangePod("app-0", label)),
         ("its pod's Service deleted", Thief::Pod("app-5"), Deed::DeleteService("app-5")),
+        ("the same where it lost its label", Thief::Pod("app-6"), Deed::DeleteService("app-6")),
         ("the original tool's, of its name", Thief::Pod("app-4"), Deed::DeleteService("app-4")),
         ("the watcher: a living pod's Service", Thief::Watcher, Deed::DeleteService("app-1")),
+        ("the watcher: the original tool's", Thief::Watcher, Deed::DeleteService("app-4")),
+        ("the watcher: one without its label", Thief::Watcher, Deed::DeleteService("app-6")),
     ] {
         let answer = scene.ask(thief, &deed, Effect::DryRun).await;
         assert!(answer.is_ok(), "{what}: {answer:?}");

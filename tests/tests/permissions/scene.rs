@@ -24,8 +24,9 @@ use crate::{
 };
 
 /// The pods. Each but `app-0` has a Service of its name: `app-1` its own, which is the victim's; `app-2` somebody else's;
-/// `app-3` one that a creator made for another pod; `app-4` the original tool's; `app-5` its own.
-const PODS: [&str; 6] = ["app-0", "app-1", "app-2", "app-3", "app-4", "app-5"];
+/// `app-3` one that a creator made for another pod; `app-4` the original tool's; `app-5` its own; `app-6` its own, that a hand took the
+/// label from.
+const PODS: [&str; 7] = ["app-0", "app-1", "app-2", "app-3", "app-4", "app-5", "app-6"];
 
 /// Another namespace with the same account, and pods there that have the names of some here.
 pub(crate) struct Neighbour {
@@ -80,6 +81,7 @@ impl Scene {
                 "app-2" => _ = namespace.foreign_service(name).create().await,
                 "app-3" => _ = pod.service().without_owner().annotation(POD_NAME_ANNOTATION, "app-1").create().await,
                 "app-4" => _ = namespace.original_tools_service(name).create().await,
+                "app-6" => _ = pod.service().without_label(CREATOR_LABEL).create().await,
                 _ => {}
             }
             clients.insert(Thief::Pod(name), client(control_plane, pod.bound_token().await));
