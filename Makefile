@@ -1,6 +1,6 @@
 # Two commands for a fresh machine with Rust, Go, a C linker and make: `make demo` and `make test`.
 
-# Another Kubernetes for demo and test than the one that tests/go/go.mod pins, e.g. 1.34.4.
+# Another Kubernetes for demo and test than the one that tests/go/kubernetes/go.mod pins, e.g. 1.34.4.
 KUBERNETES_VERSION ?=
 export KUBERNETES_VERSION
 

@@ -65,6 +65,15 @@ pub fn kubectl() -> Result<PathBuf, ProgramsError> {
     Ok(kubectl)
 }
 
+/// Helm, which only the tests of the chart need.
+///
+/// # Errors
+/// When it is not there and cannot be built.
+pub fn helm() -> Result<PathBuf, ProgramsError> {
+    let [helm] = find_or_build(["helm"])?;
+    Ok(helm)
+}
+
 fn find_or_build<const N: usize>(names: [&str; N]) -> Result<[PathBuf; N], ProgramsError> {
     let output = Command::new(BUILDER).args(names).stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
