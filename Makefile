@@ -7,6 +7,8 @@ export KUBERNETES_VERSION
 CREATOR := ipf-dynamic-nodeport-service-creator
 WATCHER := ipf-dynamic-nodeport-service-watcher
 CONTROL_PLANE := etcd kube-apiserver kube-controller-manager
+# What tests on nodes need besides: Linux only, so not built where they could not run.
+NODES := kube-scheduler kube-proxy kubelet containerd containerd-shim-runc-v2 ctr bridge loopback host-local helm kubectl
 
 # $(call timed,WHAT,COMMAND): runs it and says how long it took.
 timed = @begin=$$(date +%s); echo "== $(1)"; $(2) && echo "== $(1): $$(( $$(date +%s) - begin )) s"

@@ -1,0 +1,5 @@
+//! The programs where they are used: in pods that real kubelets run, on two nodes with real node ports.
+
+#![cfg(test)]
+
+mod documented;
