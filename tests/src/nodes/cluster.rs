@@ -124,6 +124,12 @@ impl Cluster {
         &self.control_plane
     }
 
+    /// The file that names a network, for nsenter(1).
+    #[must_use]
+    pub fn network(&self, network: Network) -> PathBuf {
+        self.machine.network(network)
+    }
+
     /// Asks for a path by HTTP, once, from a network.
     pub async fn get(&self, from: Network, address: SocketAddr, path: &str) -> Answer {
         let (network, path) = (self.machine.network(from), path.to_owned());

@@ -3,3 +3,6 @@
 #![cfg(test)]
 
 mod documented;
+mod every_node;
+mod isolation;
+mod support;
