@@ -166,6 +166,8 @@ impl Place {
                 "--bind-address=0.0.0.0".to_owned(),
                 format!("--advertise-address={}", nodes::CONTROL_PLANE),
                 format!("{PLUGINS},NodeRestriction"),
+                // Nobody resolves the nodes' names.
+                "--kubelet-preferred-address-types=InternalIP".to_owned(),
                 format!("--kubelet-client-certificate={}", self.path("kubelet-client.crt")),
                 format!("--kubelet-client-key={}", self.path("kubelet-client.key")),
             ]),
