@@ -4,5 +4,6 @@
 
 mod documented;
 mod every_node;
+mod images;
 mod isolation;
 mod support;
