@@ -48,13 +48,19 @@ version=${VERSION:-$(sed -n 's/^version = "\(.*\)"/\1/p' "$here/Cargo.toml" | he
 revision=$(git -C "$here" rev-parse HEAD 2>/dev/null || echo unknown)
 prefix=${REGISTRY:+${REGISTRY%/}/}
 
+# Where the programs are there, the rest of the Containerfile takes them from the folder it is given.
+containerfile=$here/Containerfile context=$here temporary=''
+if [ -n "$programs" ]; then
+  context=$programs temporary=$(mktemp -d)
+  containerfile=$temporary/Containerfile
+  sed -e '/ AS build$/,/^$/d' -e 's|COPY --from=build /programs/|COPY |' "$here/Containerfile" >"$containerfile"
+fi
+
 # What is only saved leaves nothing in the builder's storage.
 storage=''
-if [ -n "$save" ] && [ "$engine" != docker ]; then
-  storage=$(mktemp -d)
-  trap 'rm -rf "$storage"' EXIT
-  trap 'exit 130' INT TERM
-fi
+[ -z "$save" ] || [ "$engine" = docker ] || storage=$(mktemp -d)
+trap 'rm -rf "$storage" "$temporary"' EXIT
+trap 'exit 130' INT TERM
 # Nothing runs in these containers unless they compile, so no runtime is asked for.
 engine() {
   if [ -n "$storage" ]; then
@@ -69,15 +75,10 @@ for target in creator watcher; do
   # The name that a manifest without a registry means.
   full=$prefix$name
   [ -z "$save" ] || [ -n "$prefix" ] || full=docker.io/library/$name
-  set -- --file "$here/Containerfile" --target "$target" --tag "$full:latest" \
+  set -- --file "$containerfile" --target "$target" --tag "$full:latest" \
     --build-arg "VERSION=$version" --build-arg "REVISION=$revision"
   [ -n "$save" ] || set -- "$@" --tag "$full:$version"
-  if [ -n "$programs" ]; then
-    set -- "$@" --build-arg PROGRAMS=built "$programs"
-  else
-    set -- "$@" "$here"
-  fi
-  engine build --quiet "$@" >/dev/null
+  engine build --quiet "$@" "$context" >/dev/null
   if [ -z "$save" ]; then
     echo "$full:latest, $full:$version"
     continue
