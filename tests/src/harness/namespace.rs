@@ -9,9 +9,9 @@ use k8s_openapi::api::{
     rbac::v1::{PolicyRule, Role},
 };
 use kube::{Api, Client, api::PostParams};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{ControlPlane, Event, NewPod, NewService, access::Credentials, eventually, manifests};
+use super::{ControlPlane, Event, NewPod, NewService, Pod, access::Credentials, eventually, manifests};
 
 /// The documented service account, and the Role that it has.
 pub const SERVICE_ACCOUNT: &str = "ipf-dynamic-nodeport-service";
@@ -92,6 +92,15 @@ impl<'a> Namespace<'a> {
         NewPod::new(self, name)
     }
 
+    /// Creates a pod of a workload's pod template here, as its controller would; unless the template
+    /// says otherwise, on [`super::control_plane::NODE`].
+    ///
+    /// # Panics
+    /// When the API refuses it.
+    pub async fn pod_of(&self, name: &str, template: &Value) -> Pod<'_> {
+        Pod::of_template(self, name, template).await
+    }
+
     /// A Service to be created here that is somebody else's: it has this name, and nothing of ours.
     pub fn foreign_service(&self, name: &str) -> NewService<'_> {
         NewService::foreign(self, name)
@@ -104,7 +113,12 @@ impl<'a> Namespace<'a> {
 
     /// A token of the documented service account that is bound to no pod.
     pub async fn unbound_token(&self) -> String {
-        self.token(None).await
+        self.token_of(SERVICE_ACCOUNT).await
+    }
+
+    /// A token of another service account of this namespace, bound to no pod.
+    pub async fn token_of(&self, account: &str) -> String {
+        self.token(account, None).await
     }
 
     /// A client as the documented service account.
@@ -209,14 +223,14 @@ impl<'a> Namespace<'a> {
         self.control_plane.audit(|event| event.user == user).await
     }
 
-    pub(super) async fn token(&self, bound: Option<BoundObjectReference>) -> String {
+    pub(super) async fn token(&self, account: &str, bound: Option<BoundObjectReference>) -> String {
         let request = TokenRequest {
             spec: Some(TokenRequestSpec { bound_object_ref: bound, ..TokenRequestSpec::default() }),
             ..TokenRequest::default()
         };
         let accounts: Api<ServiceAccount> = self.api();
-        let answer = accounts.create_token_request(SERVICE_ACCOUNT, &PostParams::default(), &request).await;
-        let answer = answer.unwrap_or_else(|error| panic!("no token for {}: {error}", self.user()));
+        let answer = accounts.create_token_request(account, &PostParams::default(), &request).await;
+        let answer = answer.unwrap_or_else(|error| panic!("no token for {account} in {}: {error}", self.name));
         answer.status.and_then(|status| status.token).expect("the answer to a TokenRequest holds a token")
     }
 }

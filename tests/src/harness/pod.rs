@@ -8,11 +8,16 @@ use k8s_openapi::{
 };
 use kube::{
     Api,
-    api::{DeleteParams, Patch, PatchParams},
+    api::{DeleteParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
 
-use super::{Namespace, NewService, eventually, new_pod::addresses};
+use super::{
+    Namespace, NewService,
+    control_plane::{NODE, NODE_IPV4},
+    eventually,
+    new_pod::addresses,
+};
 
 /// How long a deleted object may take to be gone, on a busy machine.
 const GONE: Duration = Duration::from_secs(30);
@@ -37,6 +42,20 @@ pub struct Pod<'a> {
 }
 
 impl<'a> Pod<'a> {
+    pub(super) async fn of_template(namespace: &'a Namespace<'a>, name: &str, template: &Value) -> Self {
+        let mut object = template.clone();
+        object["metadata"]["name"] = name.into();
+        if object["spec"]["nodeName"].is_null() {
+            object["spec"]["nodeName"] = NODE.into();
+        }
+        let object: Object = serde_json::from_value(object).expect("a pod template");
+        let created = namespace.api().create(&PostParams::default(), &object).await;
+        let object = created.unwrap_or_else(|error| panic!("cannot create Pod {name}: {error}"));
+        let mut pod = Self { namespace, object };
+        pod.addresses(&[NODE_IPV4], &[]).await;
+        pod
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -127,14 +146,19 @@ impl<'a> Pod<'a> {
     }
 
     /// A token of its service account bound to it: what a kubelet mounts. It ends with the pod.
+    ///
+    /// # Panics
+    /// When it has no service account, or the API refuses.
     pub async fn bound_token(&self) -> String {
+        let account = self.object.spec.as_ref().and_then(|spec| spec.service_account_name.as_deref());
+        let account = account.expect("a pod has a service account");
         let reference = BoundObjectReference {
             api_version: Some("v1".to_owned()),
             kind: Some("Pod".to_owned()),
             name: Some(self.name().to_owned()),
             uid: Some(self.uid().to_owned()),
         };
-        self.namespace.token(Some(reference)).await
+        self.namespace.token(account, Some(reference)).await
     }
 
     /// Asks it to end, as `kubectl delete` does: it has a deletionTimestamp, and stays until [`Self::delete`], since
