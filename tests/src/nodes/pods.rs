@@ -4,7 +4,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use k8s_openapi::api::core::v1::{Event, Pod, Service};
 use kube::{Api, api::ListParams};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{NODES, NodeName};
 use crate::harness::{Namespace, eventually, manifests};
@@ -25,20 +25,36 @@ pub async fn apply(namespace: &Namespace<'_>, file: &str) {
     manifests::create(&namespace.admin(), namespace.name(), documents).await;
 }
 
-/// Replaces the images of all containers but the project's own.
+/// Puts the test's application in place of every container but the project's own, with its ports and the file it reads.
 pub fn use_application(document: &mut Value) {
-    match document {
-        Value::Object(fields) => {
-            if let Some(image) = fields.get_mut("image").filter(|image| image.is_string()) {
-                if !image.as_str().is_some_and(|image| image.contains("ipf-dynamic-nodeport-service-")) {
-                    *image = APPLICATION.into();
-                }
+    for path in ["/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/spec"] {
+        let Some(pod) = document.pointer_mut(path).filter(|pod| pod["containers"].is_array()) else { continue };
+        let output = pod["initContainers"].as_array().into_iter().flatten().find_map(output);
+        for container in pod["containers"].as_array_mut().into_iter().flatten().filter(|container| !is_own(container)) {
+            container["image"] = APPLICATION.into();
+            let fields = container.as_object_mut().expect("a container is a mapping");
+            (fields.remove("command"), fields.remove("args"));
+            let ports: Vec<_> = container["ports"].as_array().into_iter().flatten().collect();
+            let ports: Vec<_> = ports.into_iter().map(|port| port["containerPort"].to_string()).collect();
+            let mut env = container["env"].as_array().cloned().unwrap_or_default();
+            if !ports.is_empty() {
+                env.push(json!({"name": "PORTS", "value": ports.join(",")}));
             }
-            fields.values_mut().for_each(use_application);
+            env.extend(output.iter().map(|file| json!({"name": "FILE", "value": file})));
+            container["env"] = env.into();
         }
-        Value::Array(items) => items.iter_mut().for_each(use_application),
-        _ => {}
     }
+}
+
+fn is_own(container: &Value) -> bool {
+    container["image"].as_str().is_some_and(|image| image.contains("ipf-dynamic-nodeport-service-"))
+}
+
+/// The file that a creator's container writes first.
+fn output(container: &Value) -> Option<String> {
+    let words = ["command", "args"].into_iter().flat_map(|key| container[key].as_array().into_iter().flatten());
+    let mut words = words.filter_map(Value::as_str).skip_while(|word| *word != "--output");
+    words.nth(1).map(str::to_owned)
 }
 
 /// The pods that have these labels, as they are now.

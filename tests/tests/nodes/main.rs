@@ -4,6 +4,7 @@
 
 mod documented;
 mod every_node;
+mod examples;
 mod images;
 mod isolation;
 mod support;
