@@ -3,7 +3,10 @@
 use std::{net::SocketAddr, time::Duration};
 
 use k8s_openapi::api::core::v1::{Event, Pod, Service};
-use kube::{Api, api::ListParams};
+use kube::{
+    Api,
+    api::{ListParams, LogParams},
+};
 use serde_json::{Value, json};
 
 use super::{NODES, NodeName};
@@ -128,14 +131,16 @@ pub async fn node_port(namespace: &Namespace<'_>, service: &str, port: &str) -> 
         .unwrap_or_else(|| panic!("Service {service} has no port {port}"))
 }
 
-/// What pods and the events about them say.
-async fn describe(namespace: &Namespace<'_>, pods: &[Pod]) -> String {
+/// What pods and the events about them say, and the end of their logs.
+pub async fn describe(namespace: &Namespace<'_>, pods: &[Pod]) -> String {
     let mut text = String::new();
     for pod in pods {
         let status = pod.status.clone().unwrap_or_default();
         let containers = status.init_container_statuses.into_iter().chain(status.container_statuses).flatten();
         let states: Vec<_> = containers.map(|container| container.state).collect();
-        text += &format!("\n{} {:?} {states:?}", name(pod), status.phase);
+        let last = LogParams { tail_lines: Some(80), ..LogParams::default() };
+        let log = namespace.api::<Pod>().logs(name(pod), &last).await.unwrap_or_else(|error| error.to_string());
+        text += &format!("\n{} {:?} {states:?}\n{log}", name(pod), status.phase);
     }
     let events: Api<Event> = namespace.api();
     let events = events.list(&ListParams::default()).await.map(|list| list.items).unwrap_or_default();

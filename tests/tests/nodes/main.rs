@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod akka;
 mod documented;
 mod every_node;
 mod examples;
