@@ -277,14 +277,19 @@ impl Cluster {
     }
 
     async fn output(&self, node: NodeName, program: &Path, args: &[&str]) -> Result<String, String> {
-        let log = self.folder().join(format!("command-{}.log", self.commands.fetch_add(1, Ordering::Relaxed)));
-        let text = args.iter().map(|&arg| arg.to_owned()).collect();
-        let process = self.machine.keeper.spawn(self.node(node).command(program, text, log.clone()));
-        let exit = process.map_err(|error| error.to_string())?.wait().await.map_err(|error| error.to_string())?;
-        let output = fs::read_to_string(&log).unwrap_or_default();
-        match exit.code {
-            Some(0) => Ok(output),
-            _ => Err(format!("{} {args:?} on {node}: {exit:?}: {output}", program.display())),
+        let number = self.commands.fetch_add(1, Ordering::Relaxed);
+        let [said, error] = ["out", "err"].map(|end| self.folder().join(format!("command-{number}.{end}")));
+        let args_owned = args.iter().map(|&arg| arg.to_owned()).collect();
+        let command = Command { stdout: said.clone(), ..self.node(node).command(program, args_owned, error.clone()) };
+        let exit = match self.machine.keeper.spawn(command) {
+            Ok(process) => process.wait().await,
+            Err(error) => Err(error),
+        };
+        let read = |path| fs::read_to_string(path).unwrap_or_default();
+        match exit {
+            Ok(exit) if exit.code == Some(0) => Ok(read(said)),
+            Ok(exit) => Err(format!("{} {args:?} on {node}: {exit:?}: {}", program.display(), read(error))),
+            Err(error) => Err(error.to_string()),
         }
     }
 

@@ -3,9 +3,11 @@
 #![cfg(test)]
 
 mod akka;
+mod disruptions;
 mod documented;
 mod every_node;
 mod examples;
 mod images;
 mod isolation;
+mod observer;
 mod support;
