@@ -7,7 +7,7 @@ use common::{
     api::{
         call::{Call, MetadataOnly, Resource},
         classify::Meaning,
-        client::{Api, PersistError, warn_of},
+        client::{Api, CallError, PersistError, warn_of},
         retry::{Deadline, Patience, TimeIsUp},
     },
     labels::CREATOR,
@@ -172,7 +172,12 @@ impl Run<'_> {
     /// Deletes a Service that was judged obsolete, provided that it still is the object that was judged.
     async fn remove(&mut self, service: &Service, why: Obsolete) -> Result<Removal, EnsureError> {
         if !matches!(why, Obsolete::Outdated { .. }) {
-            self.confirm_alive().await?;
+            match self.confirm_alive().await {
+                Err(EnsureError::Call(PersistError::Final(error))) if error.meaning() == Some(Meaning::Rbac) => {
+                    return self.not_permitted(why, error);
+                }
+                confirmed => confirmed?,
+            }
         }
         let meta = &service.metadata;
         let uid = meta.uid.as_deref().unwrap_or_default();
@@ -188,15 +193,19 @@ impl Run<'_> {
                 // Someone else was faster: what is there now is read and judged anew.
                 Some(Meaning::NotFound) => Ok(Removal::Done),
                 Some(Meaning::Conflict) => Ok(Removal::Waiting(Obstacle::Changing(error))),
-                Some(Meaning::Rbac) if why.goes_by_itself() => {
-                    Ok(Removal::Waiting(Obstacle::Predecessor { why, source: error }))
-                }
-                Some(Meaning::Rbac) => {
-                    Err(EnsureError::MayNotDelete { service: self.task.label(), why, source: error })
-                }
+                Some(Meaning::Rbac) => self.not_permitted(why, error),
                 _ => Err(EnsureError::Refused(error)),
             },
             Err(error) => Err(self.unanswered(error)),
+        }
+    }
+
+    /// What follows where a permission is missing to delete, or to make sure before: what goes by itself is waited for.
+    fn not_permitted(&self, why: Obsolete, source: CallError) -> Result<Removal, EnsureError> {
+        if why.goes_by_itself() {
+            Ok(Removal::Waiting(Obstacle::Predecessor { why, source }))
+        } else {
+            Err(EnsureError::MayNotDelete { service: self.task.label(), why, source })
         }
     }
 

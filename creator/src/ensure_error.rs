@@ -30,7 +30,7 @@ pub enum Obstacle {
     Predecessor {
         /// Whose it is.
         why: Obsolete,
-        /// The refusal.
+        /// The refusal: of the delete, or of the look at the pod before it.
         source: CallError,
     },
     /// The obsolete Service was changed between the look and the delete.
@@ -114,7 +114,7 @@ pub enum EnsureError {
         service: String,
         /// Why it must go.
         why: Obsolete,
-        /// The refusal.
+        /// The refusal: of the delete, or of the look at the pod before it.
         source: CallError,
     },
     /// This pod does not exist any more.

@@ -1,7 +1,8 @@
-//! The documented manifests, read from the files that users apply.
+//! Manifests, read from the files that users apply.
 
 use std::{fs, path::Path};
 
+use k8s_openapi::api::rbac::v1::PolicyRule;
 use kube::{
     Api, Client,
     api::{ApiResource, DynamicObject, PostParams, TypeMeta},
@@ -20,6 +21,25 @@ pub fn read(file: impl AsRef<Path>) -> Vec<Value> {
     let path = cargo::workspace().join(file);
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
     serde_saphyr::from_multiple(&text).unwrap_or_else(|error| panic!("{} is not YAML: {error}", path.display()))
+}
+
+/// What the Roles and ClusterRoles of a manifest permit.
+///
+/// # Panics
+/// When a rule is none.
+#[must_use]
+pub fn rules(file: impl AsRef<Path>) -> Vec<PolicyRule> {
+    let documents = read(file);
+    let rules = documents.iter().filter_map(|document| document["rules"].as_array()).flatten();
+    rules.map(|rule| serde_json::from_value(rule.clone()).expect("a Role's rules are rules")).collect()
+}
+
+/// Whether a document's kind is one of objects without a namespace.
+#[must_use]
+pub fn is_cluster_wide(document: &Value) -> bool {
+    const KINDS: [&str; 4] =
+        ["ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"];
+    document["kind"].as_str().is_some_and(|kind| KINDS.contains(&kind))
 }
 
 /// Creates each document in a namespace, wherever the document itself names `default`.
@@ -46,8 +66,7 @@ pub async fn create(client: &Client, namespace: &str, documents: Vec<Value>) {
 
 /// Puts a document and the subjects it names into a namespace, as `sed s/default/…/` would, but by structure.
 fn move_to(namespace: &str, document: &mut Value) {
-    let cluster_wide = document["kind"].as_str().is_some_and(|kind| kind.starts_with("Cluster"));
-    if !cluster_wide {
+    if !is_cluster_wide(document) {
         document["metadata"]["namespace"] = namespace.into();
     }
     for subject in document.get_mut("subjects").and_then(Value::as_array_mut).into_iter().flatten() {

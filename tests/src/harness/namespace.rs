@@ -1,4 +1,5 @@
-//! A namespace as a user sets it up: the documented permissions and the documented ConfigMap.
+//! A namespace as a user sets it up: the documented permissions and the documented ConfigMap; and as another service account
+//! in it sees it.
 
 use std::time::Duration;
 
@@ -19,10 +20,11 @@ pub const SERVICE_ACCOUNT: &str = "ipf-dynamic-nodeport-service";
 /// How long permissions may take to have effect, on a busy machine.
 const PERMITTED: Duration = Duration::from_secs(30);
 
-/// A namespace of one test.
+/// A namespace of one test, and the service account that its pods have and its runs act as.
 pub struct Namespace<'a> {
     control_plane: &'a ControlPlane,
     name: String,
+    account: String,
     admin: Client,
 }
 
@@ -38,7 +40,8 @@ impl<'a> Namespace<'a> {
 
     /// A namespace that exists already, such as `default`, with the documented manifests applied to it.
     pub async fn documented(control_plane: &'a ControlPlane, name: String) -> Self {
-        let namespace = Self { control_plane, name, admin: control_plane.admin() };
+        let account = SERVICE_ACCOUNT.to_owned();
+        let namespace = Self { control_plane, name, account, admin: control_plane.admin() };
         namespace.apply("permissions/role.yaml").await;
         namespace.apply("examples/documented/configmap.yaml").await;
         // The last verb of the last rule and the first of the first: the authorizer learns a Role as a whole, but
@@ -46,6 +49,14 @@ impl<'a> Namespace<'a> {
         namespace.wait_until_allowed("create", "services").await;
         namespace.wait_until_allowed("get", "configmaps").await;
         namespace
+    }
+
+    /// The same namespace with another service account: for pods, tokens, runs and permissions. Both are there; neither has
+    /// the other's permissions.
+    #[must_use]
+    pub fn with_account(&self, account: &str) -> Self {
+        let (name, account) = (self.name.clone(), account.to_owned());
+        Self { control_plane: self.control_plane, name, account, admin: self.admin.clone() }
     }
 
     /// Its name.
@@ -76,10 +87,16 @@ impl<'a> Namespace<'a> {
         Api::namespaced(self.admin.clone(), &self.name)
     }
 
-    /// The user name of the documented service account here, as the audit log has it.
+    /// The service account's name.
+    #[must_use]
+    pub fn account(&self) -> &str {
+        &self.account
+    }
+
+    /// The service account's user name, as the audit log has it.
     #[must_use]
     pub fn user(&self) -> String {
-        format!("system:serviceaccount:{}:{SERVICE_ACCOUNT}", self.name)
+        format!("system:serviceaccount:{}:{}", self.name, self.account)
     }
 
     /// Creates the objects of a manifest of this repository here.
@@ -87,13 +104,30 @@ impl<'a> Namespace<'a> {
         manifests::create(&self.admin, &self.name, manifests::read(file)).await;
     }
 
+    /// Applies a manifest of permissions here, and waits until the service account has them.
+    ///
+    /// # Panics
+    /// When the API refuses, or they do not take effect.
+    pub async fn grant(&self, file: &str) {
+        self.apply(file).await;
+        for rule in manifests::rules(file) {
+            let names = rule.resource_names.unwrap_or_default();
+            let names: Vec<_> = if names.is_empty() { vec![None] } else { names.into_iter().map(Some).collect() };
+            for resource in rule.resources.iter().flatten() {
+                for (verb, name) in rule.verbs.iter().flat_map(|verb| names.iter().map(move |name| (verb, name))) {
+                    let name = name.clone();
+                    self.wait_until(&self.user(), ResourceAttributes { name, ..self.asks(verb, resource) }).await;
+                }
+            }
+        }
+    }
+
     /// A pod to be created here.
     pub fn pod(&self, name: &str) -> NewPod<'_> {
         NewPod::new(self, name)
     }
 
-    /// Creates a pod of a workload's pod template here, as its controller would; unless the template
-    /// says otherwise, on [`super::control_plane::NODE`].
+    /// Creates a pod of a workload's pod template here, as its controller would; unless the template says otherwise, on [`super::control_plane::NODE`].
     ///
     /// # Panics
     /// When the API refuses it.
@@ -111,45 +145,45 @@ impl<'a> Namespace<'a> {
         NewService::of_original_tool(self, pod)
     }
 
-    /// A token of the documented service account that is bound to no pod.
+    /// A token of the service account that is bound to no pod.
     pub async fn unbound_token(&self) -> String {
-        self.token_of(SERVICE_ACCOUNT).await
+        self.token(None).await
     }
 
-    /// A token of another service account of this namespace, bound to no pod.
-    pub async fn token_of(&self, account: &str) -> String {
-        self.token(account, None).await
-    }
-
-    /// A client as the documented service account.
+    /// A client as the service account.
     pub async fn client(&self) -> Client {
         self.control_plane.client(&Credentials::Token(self.unbound_token().await))
     }
 
-    /// Whether the documented service account may do this here, by the apiserver's own judgement.
+    /// Whether the service account may do this here, by the apiserver's own judgement.
     ///
     /// # Panics
     /// When the API does not answer.
     pub async fn allows(&self, verb: &str, resource: &str) -> bool {
-        self.allows_user(&self.user(), verb, resource).await
+        self.is_allowed(&self.user(), self.asks(verb, resource)).await
     }
 
-    async fn allows_user(&self, user: &str, verb: &str, resource: &str) -> bool {
+    /// What is asked, of a resource of the core group here.
+    fn asks(&self, verb: &str, resource: &str) -> ResourceAttributes {
+        ResourceAttributes {
+            namespace: Some(self.name.clone()),
+            verb: Some(verb.to_owned()),
+            resource: Some(resource.to_owned()),
+            ..ResourceAttributes::default()
+        }
+    }
+
+    async fn is_allowed(&self, user: &str, asked: ResourceAttributes) -> bool {
         let review = SubjectAccessReview {
             spec: SubjectAccessReviewSpec {
                 user: Some(user.to_owned()),
-                resource_attributes: Some(ResourceAttributes {
-                    namespace: Some(self.name.clone()),
-                    verb: Some(verb.to_owned()),
-                    resource: Some(resource.to_owned()),
-                    ..ResourceAttributes::default()
-                }),
+                resource_attributes: Some(asked),
                 ..SubjectAccessReviewSpec::default()
             },
             ..SubjectAccessReview::default()
         };
         let answer = Api::all(self.admin.clone()).create(&PostParams::default(), &review).await;
-        let answer = answer.unwrap_or_else(|error| panic!("cannot ask who may {verb} {resource}: {error}"));
+        let answer = answer.unwrap_or_else(|error| panic!("cannot ask what {user} may do: {error}"));
         answer.status.is_some_and(|status| status.allowed)
     }
 
@@ -160,13 +194,17 @@ impl<'a> Namespace<'a> {
 
     /// The same for an account of another namespace.
     pub async fn wait_until_user_allowed(&self, user: &str, verb: &str, resource: &str) {
-        eventually(PERMITTED, &format!("{user} may {verb} {resource} in {}", self.name), async || {
-            if self.allows_user(user, verb, resource).await { Ok(()) } else { Err("it is denied") }
+        self.wait_until(user, self.asks(verb, resource)).await;
+    }
+
+    async fn wait_until(&self, user: &str, asked: ResourceAttributes) {
+        eventually(PERMITTED, &format!("{user} may {asked:?}"), async || {
+            if self.is_allowed(user, asked.clone()).await { Ok(()) } else { Err("it is denied") }
         })
         .await;
     }
 
-    /// Takes a verb on a resource out of the documented Role, but for rules that name single objects, and waits until
+    /// Takes a verb on a resource out of the service account's Role, but for rules that name single objects, and waits until
     /// that has effect.
     ///
     /// # Panics
@@ -186,7 +224,7 @@ impl<'a> Namespace<'a> {
         .await;
     }
 
-    /// Adds a verb on a resource of the core group to the documented Role, and waits until that has effect.
+    /// Adds a verb on a resource of the core group to the service account's Role, and waits until that has effect.
     ///
     /// # Panics
     /// When the API refuses.
@@ -201,7 +239,7 @@ impl<'a> Namespace<'a> {
         self.wait_until_allowed(verb, resource).await;
     }
 
-    /// Adds a rule to the documented Role. It has effect in a moment.
+    /// Adds a rule to the service account's Role, which has its name. It has effect in a moment.
     ///
     /// # Panics
     /// When the API refuses.
@@ -211,26 +249,26 @@ impl<'a> Namespace<'a> {
 
     async fn change_rules(&self, change: impl FnOnce(&mut Vec<PolicyRule>)) {
         let roles: Api<Role> = self.api();
-        let refused = |error| panic!("cannot change Role {}/{SERVICE_ACCOUNT}: {error}", self.name);
-        let mut role = roles.get(SERVICE_ACCOUNT).await.unwrap_or_else(refused);
+        let refused = |error| panic!("cannot change Role {}/{}: {error}", self.name, self.account);
+        let mut role = roles.get(&self.account).await.unwrap_or_else(refused);
         change(role.rules.get_or_insert_default());
-        roles.replace(SERVICE_ACCOUNT, &PostParams::default(), &role).await.unwrap_or_else(refused);
+        roles.replace(&self.account, &PostParams::default(), &role).await.unwrap_or_else(refused);
     }
 
-    /// What the documented service account has asked so far, in the order of arrival.
+    /// What the service account has asked so far, in the order of arrival.
     pub async fn requests(&self) -> Vec<Event> {
         let user = self.user();
         self.control_plane.audit(|event| event.user == user).await
     }
 
-    pub(super) async fn token(&self, account: &str, bound: Option<BoundObjectReference>) -> String {
+    pub(super) async fn token(&self, bound: Option<BoundObjectReference>) -> String {
         let request = TokenRequest {
             spec: Some(TokenRequestSpec { bound_object_ref: bound, ..TokenRequestSpec::default() }),
             ..TokenRequest::default()
         };
         let accounts: Api<ServiceAccount> = self.api();
-        let answer = accounts.create_token_request(account, &PostParams::default(), &request).await;
-        let answer = answer.unwrap_or_else(|error| panic!("no token for {account} in {}: {error}", self.name));
+        let answer = accounts.create_token_request(&self.account, &PostParams::default(), &request).await;
+        let answer = answer.unwrap_or_else(|error| panic!("no token for {}: {error}", self.user()));
         answer.status.and_then(|status| status.token).expect("the answer to a TokenRequest holds a token")
     }
 }

@@ -9,10 +9,9 @@ use serde_json::{Value, json};
 use super::{
     Namespace, Pod,
     control_plane::{NODE, NODE_IPV4},
-    namespace::SERVICE_ACCOUNT,
 };
 
-/// A pod to be created. It has the documented service account and product label, and lies on [`NODE`].
+/// A pod to be created. It has the namespace's service account, the documented product label, and lies on [`NODE`].
 #[must_use]
 pub struct NewPod<'a> {
     namespace: &'a Namespace<'a>,
@@ -130,7 +129,7 @@ impl<'a> NewPod<'a> {
         json!({
             "metadata": {"name": self.name, "labels": self.labels, "annotations": self.annotations},
             "spec": {
-                "serviceAccountName": SERVICE_ACCOUNT,
+                "serviceAccountName": self.namespace.account(),
                 "nodeName": self.node,
                 "hostNetwork": host_network,
                 "enableServiceLinks": false,

@@ -146,19 +146,14 @@ impl<'a> Pod<'a> {
     }
 
     /// A token of its service account bound to it: what a kubelet mounts. It ends with the pod.
-    ///
-    /// # Panics
-    /// When it has no service account, or the API refuses.
     pub async fn bound_token(&self) -> String {
-        let account = self.object.spec.as_ref().and_then(|spec| spec.service_account_name.as_deref());
-        let account = account.expect("a pod has a service account");
         let reference = BoundObjectReference {
             api_version: Some("v1".to_owned()),
             kind: Some("Pod".to_owned()),
             name: Some(self.name().to_owned()),
             uid: Some(self.uid().to_owned()),
         };
-        self.namespace.token(account, Some(reference)).await
+        self.namespace.token(Some(reference)).await
     }
 
     /// Asks it to end, as `kubectl delete` does: it has a deletionTimestamp, and stays until [`Self::delete`], since

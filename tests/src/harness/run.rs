@@ -27,7 +27,7 @@ const DEADLINE: Duration = Duration::from_secs(90);
 /// Where the watcher serves unless told otherwise.
 const WATCHER_PORT: u16 = 8080;
 
-/// A run to be started. Until told otherwise, with the namespace's documented service account and a folder of its own.
+/// A run to be started. Until told otherwise, with the namespace's service account and a folder of its own.
 #[must_use]
 pub struct Run {
     keeper: Arc<Keeper>,

@@ -26,7 +26,7 @@ pub(crate) async fn dry_run(namespace: &Namespace<'_>, document: &Value) -> Resu
 async fn apply(namespace: &Namespace<'_>, document: &Value, parameters: PatchParams) -> Result<(), kube::Error> {
     let kind: TypeMeta = serde_json::from_value(document.clone()).unwrap();
     let resource = ApiResource::from_gvk(&GroupVersionKind::try_from(kind.clone()).unwrap());
-    let api: Api<DynamicObject> = if kind.kind.starts_with("Cluster") {
+    let api: Api<DynamicObject> = if ["Cluster", "ValidatingAdmission"].iter().any(|wide| kind.kind.starts_with(wide)) {
         Api::all_with(namespace.admin(), &resource)
     } else {
         let named = document["metadata"]["namespace"].as_str();
