@@ -1,16 +1,19 @@
 //! The creator: each feature under exactly the rules of its file, and without them.
 
-use cluster_tests::harness::{ControlPlane, Namespace, NewService, Pod, Run, Running, eventually};
+use cluster_tests::harness::{Namespace, NewService, Pod, Run, Running, Service, eventually};
 use serde_json::json;
 
-use crate::support::{
-    CREATOR, PATIENCE, WATCHER, WithTemplate, assert_lacks, assert_says, file, namespace_of, permitted,
-    recommended_template, service, used,
+use crate::{
+    policies::hardened,
+    support::{
+        CREATOR, PATIENCE, WATCHER, WithTemplate, assert_lacks, assert_says, file, namespace_of, permitted,
+        recommended_template, service, used,
+    },
 };
 
 #[tokio::test]
 async fn a_run_and_the_next_use_each_rule_of_creator_yaml_and_need_no_other() {
-    let Some(control_plane) = ControlPlane::shared().await else { return };
+    let Some(control_plane) = hardened().await else { return };
     let namespace = namespace_of(control_plane, CREATOR, &["creator"]).await;
     let pod = namespace.pod("app-0").create().await;
     let first = Run::creator(&pod).await.recommended().run().await.expect_code(0);
@@ -22,7 +25,7 @@ async fn a_run_and_the_next_use_each_rule_of_creator_yaml_and_need_no_other() {
 
 #[tokio::test]
 async fn without_a_rule_of_creator_yaml_it_says_which() {
-    let Some(control_plane) = ControlPlane::shared().await else { return };
+    let Some(control_plane) = hardened().await else { return };
     for (verb, resource) in [("create", "services"), ("patch", "pods")] {
         let namespace = namespace_of(control_plane, CREATOR, &["creator"]).await;
         let pod = namespace.pod("app-0").create().await;
@@ -38,7 +41,7 @@ async fn without_a_rule_of_creator_yaml_it_says_which() {
 
 #[tokio::test]
 async fn a_template_that_is_not_mounted_needs_creator_configmap_yaml() {
-    let Some(control_plane) = ControlPlane::shared().await else { return };
+    let Some(control_plane) = hardened().await else { return };
     let namespace = namespace_of(control_plane, CREATOR, &["creator"]).await;
     let pod = namespace.pod("app-0").create().await;
     assert_lacks(Run::creator(&pod).await.run().await, &namespace, "get", "configmaps");
@@ -55,7 +58,7 @@ async fn a_template_that_is_not_mounted_needs_creator_configmap_yaml() {
 
 #[tokio::test]
 async fn a_stateful_sets_creator_needs_only_creator_statefulset_yaml() {
-    let Some(control_plane) = ControlPlane::shared().await else { return };
+    let Some(control_plane) = hardened().await else { return };
     let namespace = namespace_of(control_plane, CREATOR, &["creator-statefulset"]).await;
     let pod = namespace.pod("app-0").label("statefulset.kubernetes.io/pod-name", "app-0").create().await;
     let template = recommended_template("statefulset.yaml");
@@ -69,7 +72,7 @@ async fn a_stateful_sets_creator_needs_only_creator_statefulset_yaml() {
 
 #[tokio::test]
 async fn an_address_of_the_node_needs_creator_node_yaml() {
-    let Some(control_plane) = ControlPlane::shared().await else { return };
+    let Some(control_plane) = hardened().await else { return };
     let namespace = namespace_of(control_plane, CREATOR, &["creator"]).await;
     let pod = namespace.pod("app-0").create().await;
     let run = async || Run::creator(&pod).await.recommended().args(["--advertise", "InternalIP"]);
@@ -89,7 +92,7 @@ async fn an_address_of_the_node_needs_creator_node_yaml() {
 /// What reads the pod; permissions/README.md lists it under this name.
 #[tokio::test]
 async fn what_reads_the_pod_needs_creator_pod_yaml() {
-    let Some(control_plane) = ControlPlane::shared().await else { return };
+    let Some(control_plane) = hardened().await else { return };
     let recommended = recommended_template("default.yaml");
     let with = |old: &str, new: &str| {
         assert!(recommended.contains(old));
@@ -132,9 +135,7 @@ async fn waiting(pod: &Pod<'_>) -> Running {
 }
 
 /// An earlier pod's Service without an owner, that nobody removes by himself, and the pod that has the name now.
-async fn successor<'a>(
-    namespace: &'a Namespace<'a>,
-) -> (Pod<'a>, cluster_tests::harness::Service<'a>, (String, String)) {
+async fn successor<'a>(namespace: &'a Namespace<'a>) -> (Pod<'a>, Service<'a>, (String, String)) {
     let earlier = namespace.pod("app-0").create().await;
     let existing = earlier.service().without_owner().create().await;
     let owner = (earlier.name().to_owned(), earlier.uid().to_owned());
@@ -144,7 +145,7 @@ async fn successor<'a>(
 
 #[tokio::test]
 async fn without_creator_replace_yaml_an_earlier_pods_service_is_waited_for_until_the_collector_takes_it() {
-    let Some(control_plane) = ControlPlane::shared().await else { return };
+    let Some(control_plane) = hardened().await else { return };
     let namespace = namespace_of(control_plane, CREATOR, &["creator"]).await;
     let (pod, mut existing, (name, uid)) = successor(&namespace).await;
     let running = waiting(&pod).await;
@@ -160,7 +161,7 @@ async fn without_creator_replace_yaml_an_earlier_pods_service_is_waited_for_unti
 
 #[tokio::test]
 async fn without_creator_replace_yaml_an_earlier_pods_service_is_waited_for_until_the_watcher_takes_it() {
-    let Some(control_plane) = ControlPlane::shared().await else { return };
+    let Some(control_plane) = hardened().await else { return };
     let namespace = namespace_of(control_plane, CREATOR, &["creator"]).await;
     let (pod, existing, _) = successor(&namespace).await;
     let running = waiting(&pod).await;
@@ -175,7 +176,7 @@ async fn without_creator_replace_yaml_an_earlier_pods_service_is_waited_for_unti
 
 #[tokio::test]
 async fn with_creator_replace_yaml_an_earlier_pods_service_is_replaced_at_once() {
-    let Some(control_plane) = ControlPlane::shared().await else { return };
+    let Some(control_plane) = hardened().await else { return };
     let files = ["creator", "creator-replace"];
     let namespace = namespace_of(control_plane, CREATOR, &files).await;
     let (pod, existing, _) = successor(&namespace).await;
@@ -191,7 +192,7 @@ async fn needs_creator_replace(
     existing: impl for<'a> FnOnce(&'a Namespace<'a>, &Pod<'a>) -> NewService<'a>,
     needed: &[(&str, &str)],
 ) {
-    let Some(control_plane) = ControlPlane::shared().await else { return };
+    let Some(control_plane) = hardened().await else { return };
     let namespace = namespace_of(control_plane, CREATOR, &["creator"]).await;
     let pod = namespace.pod("app-0").create().await;
     let existing = existing(&namespace, &pod).create().await;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use cluster_tests::harness::{ControlPlane, Namespace, Outcome, Run, manifests};
+use cluster_tests::harness::{ControlPlane, Event, Namespace, Outcome, Run, manifests};
 use k8s_openapi::api::core::v1::Service;
 
 /// The accounts of permissions/least-privilege.
@@ -37,14 +37,18 @@ pub(crate) fn permitted(files: &[&str]) -> BTreeSet<String> {
     permitted
 }
 
-/// What the account has asked for and was not refused, as `verb resource`.
+/// What the account has asked for, as `verb resource`, in the order of arrival.
+pub(crate) async fn requests(namespace: &Namespace<'_>) -> Vec<String> {
+    namespace.requests().await.iter().map(request).collect()
+}
+
+/// What of it was not refused.
 pub(crate) async fn used(namespace: &Namespace<'_>) -> BTreeSet<String> {
-    let requests = namespace.requests().await;
-    requests
-        .iter()
-        .filter(|event| event.code != 403)
-        .map(|event| format!("{} {}", event.verb, event.resource))
-        .collect()
+    namespace.requests().await.iter().filter(|event| event.code != 403).map(request).collect()
+}
+
+fn request(event: &Event) -> String {
+    format!("{} {}", event.verb, event.resource)
 }
 
 /// The template of the examples: `default.yaml` for any pod, `statefulset.yaml` for pods of a StatefulSet.

@@ -6,7 +6,10 @@ use cluster_tests::harness::{ControlPlane, Namespace, Options, Phase, Run, Servi
 use k8s_openapi::api::core::v1::Event;
 use kube::api::ListParams;
 
-use crate::support::{PATIENCE, WATCHER, namespace_of, permitted, used};
+use crate::{
+    policies::hardened,
+    support::{PATIENCE, WATCHER, namespace_of, permitted, used},
+};
 
 /// What a watcher must remove, in all its ways to notice it: what was gone before it started, goes while it runs, or has
 /// finished; and nothing else.
@@ -38,7 +41,7 @@ async fn cleans_up(namespace: &Namespace<'_>, run: Run) {
 
 #[tokio::test]
 async fn it_cleans_up_under_watcher_yaml_uses_each_of_its_rules_and_needs_no_other() {
-    let Some(control_plane) = ControlPlane::shared().await else { return };
+    let Some(control_plane) = hardened().await else { return };
     let namespace = namespace_of(control_plane, WATCHER, &["watcher"]).await;
     cleans_up(&namespace, Run::watcher(&namespace).await).await;
     assert_eq!(used(&namespace).await, permitted(&["watcher"]));
@@ -63,7 +66,7 @@ async fn it_cleans_up_everywhere_under_watcher_all_namespaces_yaml() {
 
 #[tokio::test]
 async fn events_need_watcher_events_yaml() {
-    let Some(control_plane) = ControlPlane::shared().await else { return };
+    let Some(control_plane) = hardened().await else { return };
     let files = ["watcher", "watcher-events"];
     let namespace = namespace_of(control_plane, WATCHER, &files).await;
     let gone = namespace.pod("gone").create().await;
