@@ -3,10 +3,11 @@
 use std::fs;
 
 use cluster_tests::{
-    harness::{cargo, manifests, namespace::SERVICE_ACCOUNT},
+    harness::{cargo, eventually, manifests, namespace::SERVICE_ACCOUNT},
     nodes::{Cluster, Network, pods},
 };
-use k8s_openapi::api::core::v1::{Namespace, Secret, Service};
+use common::labels::{CREATOR, WATCHER};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret, Service};
 use kube::{
     Api,
     api::{Patch, PatchParams, PostParams},
@@ -66,8 +67,13 @@ async fn runs(folder: &str) {
     manifests::create(&namespace.admin(), namespace.name(), documents).await;
 
     let ready = pods::ready(&namespace, "", usize::try_from(expected).unwrap()).await;
+    reach(&cluster, &namespace, folder, &ready).await;
+}
+
+/// Reaches each pod at each port of the one Service that was made for it, and finds the ports in its file.
+async fn reach(cluster: &Cluster, namespace: &cluster_tests::harness::Namespace<'_>, folder: &str, ready: &[Pod]) {
     let services = namespace.api::<Service>().list(&Default::default()).await.unwrap().items;
-    for pod in &ready {
+    for pod in ready {
         let uid = pod.metadata.uid.as_ref().unwrap();
         let is_its =
             |service: &&Service| service.metadata.annotations.as_ref().and_then(|all| all.get(POD_UID)) == Some(uid);
@@ -122,4 +128,64 @@ async fn the_watcher() {
     manifests::create(&namespace.admin(), namespace.name(), documents("watcher")).await;
     // Its readiness probe has it that both watches have listed.
     pods::ready(&namespace, "app=ipf-dynamic-nodeport-service-watcher", 1).await;
+}
+
+/// The hardened policies, for one namespace only: other tests on these nodes do what they refuse.
+fn policies(namespace: &str) -> Vec<Value> {
+    let files = ["services", "pods", "deletions", "watcher"].map(|name| format!("permissions/hardened/{name}.yaml"));
+    let mut documents: Vec<_> = files.iter().flat_map(manifests::read).collect();
+    for binding in documents.iter_mut().filter(|document| document["kind"] == "ValidatingAdmissionPolicyBinding") {
+        let labels = json!({"kubernetes.io/metadata.name": namespace});
+        binding["spec"]["matchResources"] = json!({"namespaceSelector": {"matchLabels": labels}});
+    }
+    documents
+}
+
+#[tokio::test]
+async fn least_privilege_and_the_hardened_policies() {
+    let Some(cluster) = Cluster::shared().await else { return };
+    let namespace = cluster.control_plane().namespace().await;
+    let create = async |documents| manifests::create(&namespace.admin(), namespace.name(), documents).await;
+    namespace.api::<ConfigMap>().delete(CREATOR, &Default::default()).await.unwrap();
+    for file in ["creator", "watcher"] {
+        create(manifests::read(format!("permissions/least-privilege/{file}.yaml"))).await;
+    }
+    create(policies(namespace.name())).await;
+    let creator = cluster.control_plane().client_as(
+        &format!("system:serviceaccount:{}:{CREATOR}", namespace.name()),
+        &["system:serviceaccounts", "system:authenticated"],
+    );
+    let service = json!({"metadata": {"name": "theft"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}});
+    let service: Service = serde_json::from_value(service).unwrap();
+    eventually(pods::PODS_READY, "the policies have effect", async || {
+        let services: Api<Service> = Api::namespaced(creator.clone(), namespace.name());
+        match services.create(&PostParams { dry_run: true, ..PostParams::default() }, &service).await {
+            Err(error) if error.to_string().contains("bound to no pod") => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
+
+    let mut watcher = documents("watcher");
+    let deployment = watcher.iter_mut().find(|document| document["kind"] == "Deployment").unwrap();
+    deployment["spec"]["template"]["spec"]["serviceAccountName"] = WATCHER.into();
+    create(watcher).await;
+    for file in ["examples/deployment/configmap.yaml", "examples/deployment/application.yaml"] {
+        create(manifests::read(file)).await;
+    }
+    let mut application = manifests::read("permissions/least-privilege/deployment.yaml");
+    application.iter_mut().for_each(pods::use_application);
+    create(application).await;
+    pods::ready(&namespace, &format!("app={WATCHER}"), 1).await;
+    let first = pods::ready(&namespace, "product=ipfv2", 3).await;
+    reach(&cluster, &namespace, "least-privilege", &first).await;
+
+    namespace.api::<Pod>().delete(pods::name(&first[0]), &Default::default()).await.unwrap();
+    eventually(pods::PODS_READY, "its Service is gone", async || {
+        let left = namespace.api::<Service>().get_opt(pods::name(&first[0])).await.unwrap();
+        if left.is_none() { Ok(()) } else { Err("it is there") }
+    })
+    .await;
+    let second = pods::ready(&namespace, "product=ipfv2", 3).await;
+    reach(&cluster, &namespace, "least-privilege", &second).await;
 }
