@@ -1,10 +1,10 @@
 #!/bin/sh
-# Finds or builds the programs of a Kubernetes control plane, and prints the path of each on standard output.
+# Finds or builds the programs of a Kubernetes cluster, and prints the path of each on standard output.
 #
-#   build.sh [--check] [--plain] PROGRAM...     etcd, kube-apiserver, kube-controller-manager, kubectl
+#   build.sh [--check] [--plain] PROGRAM...     see known() for the programs
 #
 # Looked for in $KUBEBUILDER_ASSETS, then in the cache (${XDG_CACHE_HOME:-~/.cache}/ipf-dynamic-nodeport-service,
-# a folder for each version and platform); what neither has is built with Go from the modules pinned in go.mod here.
+# a folder for each version and platform); what neither has is built with Go from the modules pinned in the folders here.
 # KUBERNETES_VERSION=1.34.4 asks for another Kubernetes than the pinned one. Progress goes to standard error:
 # in place on a terminal, else (and with --plain, for side-by-side builds) a line every 15 seconds.
 # --check builds nothing and says whether it could. Exit code 3: Go is needed and missing.
@@ -21,10 +21,9 @@ while :; do
   shift
 done
 
-# go.mod is the only place that names versions.
-pinned() { awk -v module="$1" '$1 == module && $2 ~ /^v/ { sub(/^v/, "", $2); print $2; exit }' "$here/go.mod"; }
-pinned_kubernetes=$(pinned k8s.io/kubernetes)
-etcd_version=$(pinned go.etcd.io/etcd/server/v3)
+# pinned FOLDER MODULE: the go.mod files are the only places that name versions.
+pinned() { awk -v module="$2" '$1 == module && $2 ~ /^v/ { sub(/^v/, "", $2); print $2; exit }' "$here/$1/go.mod"; }
+pinned_kubernetes=$(pinned kubernetes k8s.io/kubernetes)
 version=${KUBERNETES_VERSION:-$pinned_kubernetes}
 version=${version#v}
 
@@ -38,27 +37,49 @@ cache=${XDG_CACHE_HOME:-${HOME:?neither XDG_CACHE_HOME nor HOME is set, so there
 
 say() { printf '%s\n' "$*" >&2; }
 
-# etcd keeps its own version whatever Kubernetes it serves.
-cached() {
-  case "$1" in
-    etcd) printf '%s/etcd-%s/%s/etcd' "$cache" "$etcd_version" "$platform" ;;
-    *) printf '%s/kubernetes-%s/%s/%s' "$cache" "$version" "$platform" "$1" ;;
-  esac
-}
+known='etcd kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet kubectl
+containerd containerd-shim-runc-v2 ctr bridge loopback host-local helm'
 
-package() {
+# describe PROGRAM: sets what it is built from: folder (of its go.mod here), package, tags; and where it is kept: name-version.
+# All but Kubernetes' own programs keep their version, whatever Kubernetes they work with.
+describe() {
+  tags='' stamp=''
   case "$1" in
-    etcd) echo go.etcd.io/etcd/server/v3 ;;
-    *) echo "k8s.io/kubernetes/cmd/$1" ;;
+    etcd)
+      folder=kubernetes package=go.etcd.io/etcd/server/v3
+      kept=etcd-$(pinned kubernetes $package)
+      ;;
+    containerd | containerd-shim-runc-v2 | ctr)
+      folder=containerd package=github.com/containerd/containerd/v2/cmd/$1
+      tags='no_btrfs no_zfs no_devmapper'
+      kept=containerd-$(pinned containerd github.com/containerd/containerd/v2)
+      stamp="-X github.com/containerd/containerd/v2/version.Version=v${kept#*-}"
+      ;;
+    bridge | loopback | host-local)
+      folder=cni package=github.com/containernetworking/plugins
+      kept=cni-$(pinned cni $package)
+      case "$1" in host-local) package=$package/plugins/ipam/$1 ;; *) package=$package/plugins/main/$1 ;; esac
+      ;;
+    helm)
+      folder=helm package=helm.sh/helm/v4/cmd/helm
+      kept=helm-$(pinned helm helm.sh/helm/v4)
+      stamp="-X helm.sh/helm/v4/internal/version.version=v${kept#*-}"
+      ;;
+    *)
+      folder=kubernetes package=k8s.io/kubernetes/cmd/$1 kept=kubernetes-$version
+      minor=${version#*.} base=k8s.io/component-base/version
+      stamp="-X $base.gitVersion=v$version -X $base.gitMajor=${version%%.*} -X $base.gitMinor=${minor%%.*}"
+      ;;
   esac
+  cached=$cache/$kept/$platform/$1
 }
 
 find_program() {
   if [ -n "${KUBEBUILDER_ASSETS:-}" ] && [ -x "$KUBEBUILDER_ASSETS/$1" ]; then
     printf '%s/%s\n' "$KUBEBUILDER_ASSETS" "$1"
   else
-    built=$(cached "$1")
-    [ -x "$built" ] && printf '%s\n' "$built"
+    describe "$1"
+    [ -x "$cached" ] && printf '%s\n' "$cached"
   fi
 }
 
@@ -107,40 +128,37 @@ pin_other_version() {
   cd "$modules"
   go mod init cluster-tests.local/kubernetes
   minor=${version#*.}
-  for module in $(awk '$1 == "replace" { print $2 }' "$here/go.mod"); do
+  for module in $(awk '$1 == "replace" { print $2 }' "$here/kubernetes/go.mod"); do
     go mod edit -replace "$module=$module@v0.$minor"
   done
-  for program in kube-apiserver kube-controller-manager kubectl; do
+  for program in kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet kubectl; do
     go get -tool "k8s.io/kubernetes/cmd/$program@v$version"
   done
   : >pinned
 }
 
 build() {
-  target=$(cached "$1")
-  mkdir -p "$(dirname "$target")"
-  modules=$here
-  if [ "$1" != etcd ] && [ "$version" != "$pinned_kubernetes" ]; then
+  describe "$1"
+  mkdir -p "${cached%/*}"
+  modules=$here/$folder
+  if [ "$kept" = "kubernetes-$version" ] && [ "$version" != "$pinned_kubernetes" ]; then
     modules=$cache/kubernetes-$version/modules
   fi
   # Renamed when complete: who finds the file finds all of it.
-  with_progress "$2" compile "$modules" "$(package "$1")" "$target.$$"
-  mv "$target.$$" "$target"
+  with_progress "$2" compile "$modules" "$cached.$$"
+  mv "$cached.$$" "$cached"
 }
 
 compile() {
   cd "$1"
-  stamp=k8s.io/component-base/version
-  major=${version%%.*} minor=${version#*.}
-  CGO_ENABLED=0 exec go build -trimpath -o "$3" \
-    -ldflags "-s -w -X $stamp.gitVersion=v$version -X $stamp.gitMajor=$major -X $stamp.gitMinor=${minor%%.*}" "$2"
+  CGO_ENABLED=0 exec go build -trimpath -tags "$tags" -ldflags "-s -w $stamp" -o "$2" "$package"
 }
 
 missing=''
 for program in "$@"; do
-  case "$program" in
-    etcd | kube-apiserver | kube-controller-manager | kubectl) ;;
-    *) say "build.sh: unknown program $program (known: etcd, kube-apiserver, kube-controller-manager, kubectl)"; exit 2 ;;
+  case " $(echo $known) " in
+    *" $program "*) ;;
+    *) say "build.sh: unknown program $program (known: $(echo $known))"; exit 2 ;;
   esac
   find_program "$program" >/dev/null || missing="$missing $program"
 done

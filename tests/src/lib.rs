@@ -6,4 +6,5 @@
 pub mod cost;
 pub mod harness;
 pub mod measurement;
+pub mod nodes;
 pub mod proxy;

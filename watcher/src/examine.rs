@@ -10,7 +10,7 @@ use common::ownership::{Claim, PodRef, claim_once_proven};
 use k8s_openapi::api::core::v1::Service;
 
 use crate::{
-    orphan::{Kept, Read, Reason, Rules, Standing, Until, Verdict, judge, standing},
+    orphan::{Kept, Read, Reason, Rules, Standing, Until, Verdict, judge, standing, while_it_goes},
     suspects::{Case, Memory, Subject},
     uid::Uid,
 };
@@ -174,11 +174,20 @@ impl Examination {
         let memory = self.case.memory.of(subject, now);
         let memory = standing.map_or(memory, |standing| memory.after(standing, now));
         self.case.memory = memory;
+        let is_owned =
+            service.metadata.owner_references.iter().flatten().any(|owner| Some(&owner.uid) == pod_uid.as_ref());
+        let soon = while_it_goes(read, is_owned, self.case.begun.saturating_duration_since(memory.noticed));
         // An answer may be late. How long the pod has been so is counted from the end of the first look that found it so to
         // the beginning of this one, never more than lies between the two reads.
         match judge(&claim, standing, memory, self.rules, self.case.begun) {
-            Verdict::Keep(why) => kept(why),
-            Verdict::Wait(time, until) => Step::Done(Finding::Wait { at: now + time, memory, until }),
+            Verdict::Keep(why) => match soon {
+                Some(time) => Step::Done(Finding::Wait { at: now + time, memory, until: Until::Told }),
+                None => kept(why),
+            },
+            Verdict::Wait(time, until) => {
+                let time = soon.map_or(time, |soon| soon.min(time));
+                Step::Done(Finding::Wait { at: now + time, memory, until })
+            }
             Verdict::Delete(reason) => {
                 let sentence = Sentence { uid, resource_version, reason, pod, pod_uid };
                 self.sentence = Some(sentence.clone());
@@ -198,7 +207,7 @@ mod tests {
     use super::*;
     use crate::{
         object::Key,
-        orphan::Life,
+        orphan::{Life, Object},
         suspects::{Known, Suspect},
     };
 
@@ -338,6 +347,24 @@ mod tests {
     }
 
     #[test]
+    fn a_pod_that_finished_because_it_is_deleted_is_looked_for_until_it_is_gone() {
+        let now = Instant::now();
+        let going = Read::Present { uid: "u1".into(), life: Life::Finished { ended_ago: None, object: Object::Goes } };
+        for (case, made) in [("ours", ours("app-0", "u1")), ("the original tool's", original())] {
+            let mut examination = examination(Some("u1"), now);
+            let Step::Done(Finding::Wait { at, .. }) = examination.read_both(Some(made), &going, now) else {
+                panic!("{case} is not looked at again");
+            };
+            assert_eq!(at, now + Duration::from_millis(200), "{case}");
+        }
+        let mut owned = ours("app-0", "u1");
+        let owner = json!({"apiVersion": "v1", "kind": "Pod", "name": "app-0", "uid": "u1"});
+        owned.metadata.owner_references = Some(vec![serde_json::from_value(owner).unwrap()]);
+        let step = examination(Some("u1"), now).read_both(Some(owned), &going, now);
+        assert!(matches!(step, Step::Done(Finding::Wait { at, .. }) if at == now + RULES.grace), "{step:?}");
+    }
+
+    #[test]
     fn the_time_that_an_answer_takes_does_not_count_as_absence() {
         let now = Instant::now();
         let at = |seconds| now + Duration::from_secs(seconds);
@@ -361,7 +388,10 @@ mod tests {
     #[test]
     fn what_was_seen_for_an_earlier_pod_says_nothing_about_this_one() {
         let now = Instant::now();
-        let evicted = |uid: &str| Read::Present { uid: uid.into(), life: Life::Finished { ended_ago: None } };
+        let evicted = |uid: &str| Read::Present {
+            uid: uid.into(),
+            life: Life::Finished { ended_ago: None, object: Object::Stays },
+        };
         let mut first = examination(None, now);
         let Step::Done(Finding::Wait { memory, .. }) = first.read_both(Some(ours("app-0", "u1")), &evicted("u1"), now)
         else {

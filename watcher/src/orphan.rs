@@ -14,6 +14,16 @@ use crate::suspects::Memory;
 /// on the old Service, since nothing on it says for which of the two it was made.
 pub const SECOND_LOOK: Duration = Duration::from_secs(30);
 
+/// The pause before the first further look at a Service whose pod has finished and is being deleted, see [`while_it_goes`].
+const FIRST_LOOK: Duration = Duration::from_millis(200);
+
+/// The longest such pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// How long the object of a finished pod that is being deleted is waited for: after that a finalizer holds it, and the scan
+/// is soon enough. A kubelet takes a second or two.
+const GOES_SOON: Duration = Duration::from_secs(60);
+
 /// Why a Service is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
@@ -108,7 +118,18 @@ pub enum Life {
     Finished {
         /// How long ago its last container ended; `None` where none ever ran, as with an evicted pod.
         ended_ago: Option<Duration>,
+        /// What becomes of its object.
+        object: Object,
     },
+}
+
+/// What becomes of the object of a finished pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Object {
+    /// It stays.
+    Stays,
+    /// It is being deleted.
+    Goes,
 }
 
 /// How the pod stands that a Service was made for.
@@ -134,7 +155,10 @@ impl Read {
         let Some(pod) = pod else { return Self::Absent };
         let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
         let life = match phase {
-            Some("Succeeded" | "Failed") => Life::Finished { ended_ago: last_end(pod).map(|end| ago(end, now)) },
+            Some("Succeeded" | "Failed") => Life::Finished {
+                ended_ago: last_end(pod).map(|end| ago(end, now)),
+                object: if pod.metadata.deletion_timestamp.is_some() { Object::Goes } else { Object::Stays },
+            },
             _ => Life::Alive,
         };
         Self::Present { uid: pod.metadata.uid.clone().unwrap_or_default(), life }
@@ -171,7 +195,7 @@ pub fn standing(claim: &Claim, read: &Read) -> Option<Standing> {
         // Which of the pods of that name it was made for, nothing says; so any of them keeps it, finished or not.
         (Claim::OriginalTool { .. }, Read::Present { .. }) => Standing::Alive,
         (Claim::Pod(_), Read::Present { life: Life::Alive, .. }) => Standing::Alive,
-        (Claim::Pod(_), Read::Present { life: Life::Finished { ended_ago }, .. }) => {
+        (Claim::Pod(_), Read::Present { life: Life::Finished { ended_ago, .. }, .. }) => {
             Standing::Finished { ended_ago: *ended_ago }
         }
         (Claim::Unclear(_) | Claim::Foreign, _) => return None,
@@ -218,6 +242,18 @@ pub fn judge(claim: &Claim, standing: Option<Standing>, memory: Memory, rules: R
     }
 }
 
+/// When to look again, whatever the verdict, at a Service whose pod has been noticed to go for this long: `None` where that
+/// is not needed.
+///
+/// A pod that is deleted finishes first, and the watch, which has no finished pods, reports that as its end. Nobody reports
+/// when its object is gone. A Service that it owns is collected then; for any other the pod is looked for again and again,
+/// at pauses as long as the time passed.
+#[must_use]
+pub fn while_it_goes(read: &Read, is_owned: bool, noticed_for: Duration) -> Option<Duration> {
+    let goes = matches!(read, Read::Present { life: Life::Finished { object: Object::Goes, .. }, .. });
+    (goes && !is_owned && noticed_for < GOES_SOON).then(|| noticed_for.clamp(FIRST_LOOK, LONGEST_PAUSE))
+}
+
 #[cfg(test)]
 mod tests {
     use common::ownership::PodRef;
@@ -256,7 +292,8 @@ mod tests {
 
     #[test]
     fn every_row() {
-        let finished = |ended_ago: Option<u64>| Life::Finished { ended_ago: ended_ago.map(seconds) };
+        let finished =
+            |ended_ago: Option<u64>| Life::Finished { ended_ago: ended_ago.map(seconds), object: Object::Stays };
         let keep = Verdict::Keep(Kept::PodLives);
         let table = [
             ("ours, pod lives", ours(), present("u1", Life::Alive), RULES, None, keep.clone()),
@@ -384,7 +421,9 @@ mod tests {
         };
         let running = json!({"name": "c", "image": "i", "imageID": "", "ready": true, "restartCount": 0,
             "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}});
-        let finished = |ended_ago: Option<u64>| present("u1", Life::Finished { ended_ago: ended_ago.map(seconds) });
+        let finished = |ended_ago: Option<u64>| {
+            present("u1", Life::Finished { ended_ago: ended_ago.map(seconds), object: Object::Stays })
+        };
         for (case, status, expected) in [
             ("no status", json!({}), present("u1", Life::Alive)),
             ("pending", json!({"phase": "Pending"}), present("u1", Life::Alive)),
@@ -441,5 +480,31 @@ mod tests {
         }))
         .unwrap();
         assert_eq!(Read::of(Some(&pod), Timestamp::now()), present("u1", Life::Alive));
+    }
+
+    #[test]
+    fn the_pod_of_a_service_without_owner_is_looked_for_until_its_object_is_gone() {
+        let going = |object| present("u1", Life::Finished { ended_ago: Some(Duration::ZERO), object });
+        let millis = Duration::from_millis;
+        for (noticed_for, expected) in [
+            (millis(0), Some(millis(200))),
+            (millis(900), Some(millis(900))),
+            (seconds(40), Some(seconds(10))),
+            (seconds(60), None),
+        ] {
+            assert_eq!(while_it_goes(&going(Object::Goes), false, noticed_for), expected, "{noticed_for:?}");
+        }
+        for (case, read, is_owned) in [
+            ("it is collected", going(Object::Goes), true),
+            ("it stays", going(Object::Stays), false),
+            ("it lives", present("u1", Life::Alive), false),
+            ("it is gone", Read::Absent, false),
+        ] {
+            assert_eq!(while_it_goes(&read, is_owned, millis(0)), None, "{case}");
+        }
+        let pod = json!({"metadata": {"name": "app-0", "uid": "u1", "deletionTimestamp": "2026-01-01T00:09:00Z"},
+            "status": {"phase": "Succeeded"}});
+        let read = Read::of(Some(&serde_json::from_value(pod).unwrap()), "2026-01-01T00:10:00Z".parse().unwrap());
+        assert_eq!(read, present("u1", Life::Finished { ended_ago: None, object: Object::Goes }));
     }
 }

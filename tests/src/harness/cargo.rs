@@ -68,6 +68,18 @@ pub fn dev_watcher() -> PathBuf {
     named(WATCHER_BIN).unwrap_or_else(|| unoptimized(WATCHER))
 }
 
+/// The application that test pods run.
+#[must_use]
+pub fn application() -> PathBuf {
+    own_program("application")
+}
+
+/// The program that brings up nodes.
+#[must_use]
+pub fn nodes() -> PathBuf {
+    own_program("nodes")
+}
+
 fn named(variable: &str) -> Option<PathBuf> {
     env::var_os(variable).filter(|path| !path.is_empty()).map(|path| workspace().join(path))
 }

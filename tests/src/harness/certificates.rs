@@ -4,9 +4,11 @@ use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
 };
 
-/// The names and addresses the apiserver is reached by: on loopback, and the first address of each Service range.
-const SERVER_NAMES: [&str; 8] = [
+/// The names and addresses the apiserver is reached by: on loopback, from [nodes](crate::nodes), and the first address of
+/// each Service range.
+const SERVER_NAMES: [&str; 9] = [
     "127.0.0.1",
+    crate::nodes::CONTROL_PLANE,
     "::1",
     "10.96.0.1",
     "fd00:10:96::1",

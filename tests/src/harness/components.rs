@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::nodes;
+
 use super::{
     access::{self, Credentials},
     audit,
@@ -13,7 +15,7 @@ use super::{
     keeper::protocol::{Command, Ends},
     ports,
     programs::Programs,
-    start::Options,
+    start::{Options, Reach},
 };
 
 /// A program of the control plane.
@@ -27,6 +29,15 @@ pub enum Component {
     ControllerManager,
 }
 
+/// Clusters such as OpenShift have it on; it refuses blockOwnerDeletion to who may not set finalizers.
+const PLUGINS: &str = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement";
+
+/// Those that see to nodes, where nodes need none of that: what pods get for addresses is written down.
+const NODE_CONTROLLERS: &str = "-node-ipam-controller,-ttl-controller";
+
+/// Those that would call nodes dead of which no kubelet reports, and meddle with their pods.
+const NODE_WATCHERS: &str = "-node-lifecycle-controller,-taint-eviction-controller";
+
 /// The order in which they start.
 pub(super) const ALL: [Component; 3] = [Component::Etcd, Component::ApiServer, Component::ControllerManager];
 
@@ -34,6 +45,7 @@ pub(super) const ALL: [Component; 3] = [Component::Etcd, Component::ApiServer, C
 #[derive(Debug)]
 pub(super) struct Place {
     folder: PathBuf,
+    reach: Reach,
     /// The apiserver's port on 127.0.0.1; it keeps it over restarts.
     pub(super) port: u16,
     etcd: u16,
@@ -42,9 +54,15 @@ pub(super) struct Place {
 
 impl Place {
     /// Chooses ports and writes the files that the programs read.
-    pub(super) fn prepare(folder: &Path, certificates: &Certificates, controllers: Identity) -> io::Result<Self> {
-        let place =
-            Self { folder: folder.to_path_buf(), port: ports::free(), etcd: ports::free(), etcd_peer: ports::free() };
+    pub(super) fn prepare(
+        folder: &Path,
+        reach: Reach,
+        certificates: &Certificates,
+        controllers: Identity,
+        kubelets: &Identity,
+    ) -> io::Result<Self> {
+        let [port, etcd, etcd_peer] = [(); 3].map(|()| ports::free());
+        let place = Self { folder: folder.to_path_buf(), reach, port, etcd, etcd_peer };
         let (signing, checking) = certificates.service_account_keys();
         let controllers = Credentials::Certificate(controllers).to_user();
         let kubeconfig = access::kubeconfig(&place.url(), certificates.authority(), "default", &controllers);
@@ -52,6 +70,8 @@ impl Place {
             ("ca.crt", certificates.authority()),
             ("server.crt", &certificates.server().certificate),
             ("server.key", &certificates.server().key),
+            ("kubelet-client.crt", &kubelets.certificate),
+            ("kubelet-client.key", &kubelets.key),
             ("service-account.key", &signing),
             ("service-account.pub", &checking),
             ("audit-policy.yaml", audit::POLICY),
@@ -123,10 +143,7 @@ impl Place {
     fn apiserver_args(&self, options: &Options) -> Vec<String> {
         let mut args = vec![
             format!("--etcd-servers={}", self.etcd_url()),
-            "--bind-address=127.0.0.1".to_owned(),
             format!("--secure-port={}", self.port),
-            // It must not be loopback. Nothing calls it: a documentation address (RFC 5737).
-            "--advertise-address=203.0.113.1".to_owned(),
             "--service-cluster-ip-range=10.96.0.0/16,fd00:10:96::/112".to_owned(),
             format!("--tls-cert-file={}", self.path("server.crt")),
             format!("--tls-private-key-file={}", self.path("server.key")),
@@ -135,11 +152,26 @@ impl Place {
             format!("--service-account-signing-key-file={}", self.path("service-account.key")),
             format!("--service-account-key-file={}", self.path("service-account.pub")),
             "--authorization-mode=Node,RBAC".to_owned(),
-            // Clusters such as OpenShift have it on; it refuses blockOwnerDeletion to who may not set finalizers.
-            "--enable-admission-plugins=OwnerReferencesPermissionEnforcement".to_owned(),
             format!("--audit-policy-file={}", self.path("audit-policy.yaml")),
             format!("--audit-log-path={}", self.audit_log().display()),
         ];
+        match self.reach {
+            Reach::Loopback => args.extend([
+                "--bind-address=127.0.0.1".to_owned(),
+                // It must not be loopback. Nothing calls it: a documentation address (RFC 5737).
+                "--advertise-address=203.0.113.1".to_owned(),
+                PLUGINS.to_owned(),
+            ]),
+            Reach::Nodes => args.extend([
+                "--bind-address=0.0.0.0".to_owned(),
+                format!("--advertise-address={}", nodes::CONTROL_PLANE),
+                format!("{PLUGINS},NodeRestriction"),
+                // Nobody resolves the nodes' names.
+                "--kubelet-preferred-address-types=InternalIP".to_owned(),
+                format!("--kubelet-client-certificate={}", self.path("kubelet-client.crt")),
+                format!("--kubelet-client-key={}", self.path("kubelet-client.key")),
+            ]),
+        }
         if let Some(range) = &options.service_node_port_range {
             args.push(format!("--service-node-port-range={}-{}", range.start(), range.end()));
         }
@@ -154,9 +186,10 @@ impl Place {
             "--use-service-account-credentials=true".to_owned(),
             "--leader-elect=false".to_owned(),
             "--secure-port=0".to_owned(),
-            // No kubelet reports: a controller that watches nodes would call them dead and meddle with their pods.
-            "--controllers=*,-node-ipam-controller,-node-lifecycle-controller,-taint-eviction-controller,-ttl-controller"
-                .to_owned(),
+            match self.reach {
+                Reach::Loopback => format!("--controllers=*,{NODE_CONTROLLERS},{NODE_WATCHERS}"),
+                Reach::Nodes => format!("--controllers=*,{NODE_CONTROLLERS}"),
+            },
             // The default of 20 requests a second would make 200 collected Services a test of that limit.
             "--kube-api-qps=500".to_owned(),
             "--kube-api-burst=1000".to_owned(),

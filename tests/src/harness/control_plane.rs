@@ -18,7 +18,10 @@ use kube::{Api, Client, api::PostParams};
 use serde_json::json;
 use tokio::sync::OnceCell;
 
-use crate::proxy::{self, Protocols, Proxy};
+use crate::{
+    nodes,
+    proxy::{self, Protocols, Proxy},
+};
 
 use super::{
     Namespace, Signal,
@@ -33,7 +36,7 @@ use super::{
 };
 pub use super::{
     components::Component,
-    start::{Options, StartError},
+    start::{Options, Reach, StartError},
 };
 
 /// How long a component may take to answer, on a busy machine.
@@ -113,12 +116,26 @@ impl ControlPlane {
     }
 
     async fn start_once(programs: &Programs, options: &Options) -> Result<Self, StartError> {
-        let keeper = Keeper::start()?;
+        let control_plane = Self::prepare(Keeper::start()?, Reach::Loopback, programs, options)?;
+        control_plane.run().await?;
+        let addresses = [(NODE_IPV4, "InternalIP"), (NODE_IPV6, "InternalIP"), (NODE, "Hostname")];
+        control_plane.create_node(NODE, &addresses).await;
+        Ok(control_plane)
+    }
+
+    /// Writes its files, in the folder of the keeper that is to run it.
+    pub(crate) fn prepare(
+        keeper: Arc<Keeper>,
+        reach: Reach,
+        programs: &Programs,
+        options: &Options,
+    ) -> Result<Self, StartError> {
         let certificates = Certificates::new()?;
         let controllers = certificates.client("system:kube-controller-manager", &[])?;
-        let place = Place::prepare(keeper.folder(), &certificates, controllers)?;
+        let kubelets = certificates.client("kube-apiserver-kubelet-client", &["system:masters"])?;
+        let place = Place::prepare(keeper.folder(), reach, &certificates, controllers, &kubelets)?;
         let admin = Credentials::Certificate(certificates.client("admin", &["system:masters"])?);
-        let control_plane = Self {
+        Ok(Self {
             keeper,
             place,
             certificates,
@@ -128,14 +145,15 @@ impl ControlPlane {
             admin,
             namespaces: AtomicU32::new(0),
             runs: AtomicU32::new(0),
-        };
+        })
+    }
+
+    /// Starts its programs and waits until they work.
+    pub(crate) async fn run(&self) -> Result<(), StartError> {
         for component in components::ALL {
-            control_plane.spawn(component)?;
+            self.spawn(component)?;
         }
-        control_plane.ready().await?;
-        let addresses = [(NODE_IPV4, "InternalIP"), (NODE_IPV6, "InternalIP"), (NODE, "Hostname")];
-        control_plane.create_node(NODE, &addresses).await;
-        Ok(control_plane)
+        self.ready().await
     }
 
     /// `https://127.0.0.1:<port>`; stays the same when the apiserver is restarted.
@@ -208,6 +226,16 @@ impl ControlPlane {
     pub fn client_as(&self, user: &str, groups: &[&str]) -> Client {
         let identity = self.certificates.client(user, groups).expect("a client certificate can be made");
         self.client(&Credentials::Certificate(identity))
+    }
+
+    /// A kubeconfig for a program of a node, as this user in these groups: it names the address that nodes reach.
+    ///
+    /// # Errors
+    /// When the machine has no randomness.
+    pub(crate) fn kubeconfig_of(&self, user: &str, groups: &[&str]) -> Result<String, StartError> {
+        let user = Credentials::Certificate(self.certificates.client(user, groups)?).to_user();
+        let server = format!("https://{}:{}", nodes::CONTROL_PLANE, self.port());
+        Ok(access::kubeconfig(&server, self.certificates.authority(), "default", &user))
     }
 
     /// A namespace of the test's own, with the documented permissions and ConfigMap.

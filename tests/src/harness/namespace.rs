@@ -10,9 +10,9 @@ use k8s_openapi::api::{
     rbac::v1::{PolicyRule, Role},
 };
 use kube::{Api, Client, api::PostParams};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{ControlPlane, Event, NewPod, NewService, access::Credentials, eventually, manifests};
+use super::{ControlPlane, Event, NewPod, NewService, Pod, access::Credentials, eventually, manifests};
 
 /// The documented service account, and the Role that it has.
 pub const SERVICE_ACCOUNT: &str = "ipf-dynamic-nodeport-service";
@@ -125,6 +125,14 @@ impl<'a> Namespace<'a> {
     /// A pod to be created here.
     pub fn pod(&self, name: &str) -> NewPod<'_> {
         NewPod::new(self, name)
+    }
+
+    /// Creates a pod of a workload's pod template here, as its controller would; unless the template says otherwise, on [`super::control_plane::NODE`].
+    ///
+    /// # Panics
+    /// When the API refuses it.
+    pub async fn pod_of(&self, name: &str, template: &Value) -> Pod<'_> {
+        Pod::of_template(self, name, template).await
     }
 
     /// A Service to be created here that is somebody else's: it has this name, and nothing of ours.

@@ -1,17 +1,14 @@
-//! A network of a program's own, as a pod has one. There is only loopback in it; the test's process reaches into it, since
-//! a socket stays in the network where a thread made it.
+//! A network of a program's own, as a pod has one. There is only loopback in it; the test's process reaches into it.
 
 use std::{
-    fs::{self, File},
-    io,
+    fs, io,
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
-    os::fd::AsFd,
     path::PathBuf,
     thread,
     time::{Duration, Instant},
 };
 
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use super::network::{inside, of_process};
 
 /// Brings its loopback up, without ip(8), which small images lack: sysfs shows the devices of the network it is mounted in.
 /// $1: the run's folder. Then waits until [`serve`] has made the API reachable.
@@ -54,7 +51,7 @@ pub(super) fn serve(pid: u32, port: u16, folder: PathBuf) {
 fn listen(pid: u32, address: SocketAddr) -> io::Result<TcpListener> {
     let started = Instant::now();
     loop {
-        match inside(pid, || TcpListener::bind(address)) {
+        match inside(&of_process(pid), || TcpListener::bind(address)) {
             Err(_) if started.elapsed() < READY => thread::sleep(PAUSE),
             done => return done,
         }
@@ -63,20 +60,5 @@ fn listen(pid: u32, address: SocketAddr) -> io::Result<TcpListener> {
 
 /// Connects to an address in the network of a process.
 pub(super) fn connect(pid: u32, address: SocketAddr) -> io::Result<TcpStream> {
-    inside(pid, || TcpStream::connect(address))
-}
-
-/// Acts in the network of a process; an error as long as that is still the machine's.
-fn inside<T: Send>(pid: u32, act: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
-    let link = format!("/proc/{pid}/ns/net");
-    if fs::read_link(&link)? == fs::read_link("/proc/self/ns/net")? {
-        return Err(io::Error::other(format!("process {pid} is still in the machine's network")));
-    }
-    let network = File::open(link)?;
-    // It is the thread that moves, and it does not come back.
-    let in_thread = move || {
-        move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?;
-        act()
-    };
-    thread::scope(|scope| scope.spawn(in_thread).join().expect("neither setns nor a socket call panics"))
+    inside(&of_process(pid), || TcpStream::connect(address))
 }

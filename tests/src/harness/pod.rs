@@ -8,11 +8,16 @@ use k8s_openapi::{
 };
 use kube::{
     Api,
-    api::{DeleteParams, Patch, PatchParams},
+    api::{DeleteParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
 
-use super::{Namespace, NewService, eventually, new_pod::addresses};
+use super::{
+    Namespace, NewService,
+    control_plane::{NODE, NODE_IPV4},
+    eventually,
+    new_pod::addresses,
+};
 
 /// How long a deleted object may take to be gone, on a busy machine.
 const GONE: Duration = Duration::from_secs(30);
@@ -37,6 +42,20 @@ pub struct Pod<'a> {
 }
 
 impl<'a> Pod<'a> {
+    pub(super) async fn of_template(namespace: &'a Namespace<'a>, name: &str, template: &Value) -> Self {
+        let mut object = template.clone();
+        object["metadata"]["name"] = name.into();
+        if object["spec"]["nodeName"].is_null() {
+            object["spec"]["nodeName"] = NODE.into();
+        }
+        let object: Object = serde_json::from_value(object).expect("a pod template");
+        let created = namespace.api().create(&PostParams::default(), &object).await;
+        let object = created.unwrap_or_else(|error| panic!("cannot create Pod {name}: {error}"));
+        let mut pod = Self { namespace, object };
+        pod.addresses(&[NODE_IPV4], &[]).await;
+        pod
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {

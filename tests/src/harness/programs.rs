@@ -48,11 +48,56 @@ impl Programs {
     /// # Errors
     /// Says what is missing and how to get it.
     pub fn check() -> Result<(), ProgramsError> {
-        let output = Command::new(BUILDER).arg("--check").args(CONTROL_PLANE).stdin(Stdio::null()).output()?;
-        if output.status.success() {
-            return Ok(());
-        }
-        Err(ProgramsError::Build(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
+        check(&CONTROL_PLANE)
+    }
+}
+
+/// The paths of what makes a node, and of the scheduler.
+#[derive(Clone, Debug)]
+pub struct NodePrograms {
+    /// Which pod runs where.
+    pub scheduler: PathBuf,
+    /// Runs the pods of its node.
+    pub kubelet: PathBuf,
+    /// Routes the node's ports.
+    pub proxy: PathBuf,
+    /// Runs containers; its shim lies beside it.
+    pub containerd: PathBuf,
+    /// containerd's client.
+    pub ctr: PathBuf,
+    /// The folder of the CNI plugins.
+    pub cni: PathBuf,
+}
+
+const NODE_PROGRAMS: [&str; 9] = [
+    "kube-scheduler",
+    "kubelet",
+    "kube-proxy",
+    "containerd",
+    "containerd-shim-runc-v2",
+    "ctr",
+    "bridge",
+    "loopback",
+    "host-local",
+];
+
+impl NodePrograms {
+    /// Finds them, or builds them with progress on standard error. Takes minutes the first time.
+    ///
+    /// # Errors
+    /// When one is not there and cannot be built.
+    pub fn find_or_build() -> Result<Self, ProgramsError> {
+        let [scheduler, kubelet, proxy, containerd, _shim, ctr, bridge, _, _] = find_or_build(NODE_PROGRAMS)?;
+        let cni = bridge.parent().map(Path::to_path_buf).unwrap_or_default();
+        Ok(Self { scheduler, kubelet, proxy, containerd, ctr, cni })
+    }
+
+    /// Whether they are there or could be built.
+    ///
+    /// # Errors
+    /// Says what is missing and how to get it.
+    pub fn check() -> Result<(), ProgramsError> {
+        check(&NODE_PROGRAMS)
     }
 }
 
@@ -63,6 +108,23 @@ impl Programs {
 pub fn kubectl() -> Result<PathBuf, ProgramsError> {
     let [kubectl] = find_or_build(["kubectl"])?;
     Ok(kubectl)
+}
+
+/// Helm, which only the tests of the chart need.
+///
+/// # Errors
+/// When it is not there and cannot be built.
+pub fn helm() -> Result<PathBuf, ProgramsError> {
+    let [helm] = find_or_build(["helm"])?;
+    Ok(helm)
+}
+
+fn check(names: &[&str]) -> Result<(), ProgramsError> {
+    let output = Command::new(BUILDER).arg("--check").args(names).stdin(Stdio::null()).output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(ProgramsError::Build(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
 }
 
 fn find_or_build<const N: usize>(names: [&str; N]) -> Result<[PathBuf; N], ProgramsError> {

@@ -4,6 +4,16 @@ use std::{io, ops::RangeInclusive};
 
 use super::{components::Component, keeper::KeeperError, programs::ProgramsError};
 
+/// Where a control plane listens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reach {
+    /// On loopback: no node is there, and no controller that would miss one.
+    #[default]
+    Loopback,
+    /// At [`crate::nodes::CONTROL_PLANE`] too, for real nodes.
+    Nodes,
+}
+
 /// What a test may change about a control plane of its own.
 #[derive(Clone, Debug, Default)]
 pub struct Options {

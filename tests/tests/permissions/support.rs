@@ -51,9 +51,10 @@ fn request(event: &Event) -> String {
     format!("{} {}", event.verb, event.resource)
 }
 
-/// The template of this key in the ConfigMap of examples/recommended.
-pub(crate) fn recommended_template(key: &str) -> String {
-    let documents = manifests::read("examples/recommended/configmap.yaml");
+/// The template of the examples: `default.yaml` for any pod, `statefulset.yaml` for pods of a StatefulSet.
+pub(crate) fn recommended_template(name: &str) -> String {
+    let (folder, key) = if name == "statefulset.yaml" { ("statefulset", "service.yaml") } else { ("deployment", name) };
+    let documents = manifests::read(format!("examples/{folder}/configmap.yaml"));
     documents[0]["data"][key].as_str().unwrap().to_owned()
 }
 

@@ -6,7 +6,8 @@ use cluster_tests::harness::{ControlPlane, Phase, Pod, Run};
 use k8s_openapi::{api::core::v1::Pod as PodObject, jiff::Timestamp};
 
 use crate::support::{
-    Gone, SCANS, assert_deletion, deletion, ends_having_deleted, noticed, pod_with_service, settled, since, watching,
+    Gone, SCANS, assert_deletion, delete, deletion, ends_having_deleted, noticed, pod_with_service, settled, since,
+    watching,
 };
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -125,4 +126,23 @@ async fn without_grace_it_is_at_once() {
     noticed(&namespace, &running).await;
     running_service.assert_untouched().await;
     ends_having_deleted(running, &[&failed_service, &evicted_service]).await;
+}
+
+#[tokio::test]
+async fn a_pod_that_ends_because_it_is_deleted_does_not_hold_its_service_once_it_is_gone() {
+    let Some(control_plane) = ControlPlane::shared().await else { return };
+    let namespace = control_plane.namespace().await;
+    let (mut pod, service) = pod_with_service(&namespace, "app-0").await;
+    let running = watching(Run::watcher(&namespace).await).await;
+    // As a kubelet does it: all containers have ended before the object goes.
+    pod.ask_to_end().await;
+    pod.finish(Phase::Succeeded, Duration::ZERO).await;
+    noticed(&namespace, &running).await;
+    service.assert_untouched().await;
+    let gone = delete(pod).await;
+    let deleted = Timestamp::now();
+    let line = deletion(&running, &service).await;
+    assert_deletion(&line, &service, &gone, "PodGone");
+    let late = since(deleted, &line);
+    assert!(late < Duration::from_secs(10), "nobody looked for {late:?}");
 }

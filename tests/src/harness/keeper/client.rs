@@ -76,9 +76,23 @@ impl Keeper {
     /// # Errors
     /// When its program cannot be found, built or started.
     pub fn start() -> Result<Arc<Self>, KeeperError> {
-        let program = cargo::own_program("keeper");
+        Self::start_by(Std::new(Self::program()))
+    }
+
+    /// The keeper's program.
+    #[must_use]
+    pub fn program() -> PathBuf {
+        cargo::own_program("keeper")
+    }
+
+    /// Starts a keeper by a command that runs [`Keeper::program`] somewhere else, with its standard input and output.
+    ///
+    /// # Errors
+    /// When the command cannot be started, or is no keeper.
+    pub fn start_by(mut command: Std) -> Result<Arc<Self>, KeeperError> {
+        let program = PathBuf::from(command.get_program());
         let failed = |source| KeeperError::Start { program: program.clone(), source };
-        let mut child = Std::new(&program)
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             // It outlives the test process for a moment: holding that one's output would keep a pipe's reader waiting.

@@ -1,0 +1,67 @@
+//! What test pods run: an application that serves the file it got, and asks others when told to. It is the container that
+//! holds a pod's network, too: there it is started without any of an application's variables, and just waits.
+//!
+//! PORTS: where to listen on all addresses, separated by commas (8558,55001, the documented ports, by default).
+//! FILE: what `GET /file` answers (/nodeport/nodeport.conf by default). `GET /`: the host's name, which is the pod's.
+//! `GET /dial/ADDRESS:PORT/PATH`: what `GET /PATH` answers there.
+
+use std::{
+    env, fs,
+    io::{self, BufRead, BufReader, Read, Write},
+    net::{Ipv6Addr, SocketAddr, TcpListener, TcpStream},
+    thread,
+    time::Duration,
+};
+
+use tokio::signal::unix::{SignalKind, signal};
+
+const TIMEOUT: Duration = Duration::from_secs(2);
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    // Kubernetes names its own Service in each container; a sandbox is none.
+    if env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
+        for port in env::var("PORTS").as_deref().unwrap_or("8558,55001").split(',') {
+            let port: u16 = port.parse().map_err(io::Error::other)?;
+            let listener = TcpListener::bind((Ipv6Addr::UNSPECIFIED, port))?;
+            thread::spawn(move || serve(&listener));
+        }
+    }
+    terminate.recv().await;
+    Ok(())
+}
+
+fn serve(listener: &TcpListener) {
+    for stream in listener.incoming().flatten() {
+        thread::spawn(move || answer(stream));
+    }
+}
+
+fn answer(mut stream: TcpStream) -> io::Result<()> {
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    let mut lines = BufReader::new(stream.try_clone()?).lines();
+    let request = lines.next().transpose()?.unwrap_or_default();
+    while lines.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
+    let path = request.split_whitespace().nth(1).unwrap_or_default();
+    let answer = match path.strip_prefix("/dial/").and_then(|to| to.split_once('/')) {
+        Some((address, path)) => dial(address, path),
+        None if path == "/file" => fs::read_to_string(env::var("FILE").as_deref().unwrap_or("/nodeport/nodeport.conf")),
+        None => Ok(env::var("HOSTNAME").unwrap_or_default()),
+    };
+    let (status, body) = match answer {
+        Ok(body) => ("200 OK", body),
+        Err(error) => ("502 Bad Gateway", error.to_string()),
+    };
+    write!(stream, "HTTP/1.0 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
+
+fn dial(address: &str, path: &str) -> io::Result<String> {
+    let address: SocketAddr = address.parse().map_err(io::Error::other)?;
+    let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    write!(stream, "GET /{path} HTTP/1.0\r\n\r\n")?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    Ok(text.split_once("\r\n\r\n").map_or(text.clone(), |(_, body)| body.to_owned()))
+}

@@ -1,0 +1,329 @@
+//! The cluster: a control plane and two nodes, started once for all tests of a process.
+
+use std::{
+    collections::HashMap,
+    fs, io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use k8s_openapi::api::core::v1::Node as Object;
+use kube::Api;
+use tokio::sync::{OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use super::{
+    Answer, Image, NODES, Network, NodeName, dial, image,
+    machine::Machine,
+    node::{self, Access, Node, Program, SANDBOX_IMAGE},
+    preflight,
+};
+use crate::harness::{
+    ControlPlane, Signal, StartError, cargo, eventually,
+    keeper::{KeeperError, Process, protocol::Command},
+    network,
+    programs::{NodePrograms, Programs},
+    start::{Options, Reach},
+};
+
+/// How long a program or an import may take, on a busy machine.
+const READY: Duration = Duration::from_secs(120);
+
+/// How long kube-proxy may take to learn of a change, on a busy machine.
+const REACHABLE: Duration = Duration::from_secs(30);
+
+/// A control plane and two nodes. Dropping it ends them.
+pub struct Cluster {
+    control_plane: ControlPlane,
+    machine: Machine,
+    programs: NodePrograms,
+    nodes: Vec<Node>,
+    processes: Mutex<HashMap<(NodeName, Program), Process>>,
+    commands: AtomicU32,
+}
+
+/// The cluster, in use by a test.
+pub type Guard = RwLockReadGuard<'static, Cluster>;
+
+/// The cluster that the tests of this process share.
+async fn the_only_one() -> Option<&'static RwLock<Cluster>> {
+    static SHARED: OnceCell<Result<RwLock<Cluster>, String>> = OnceCell::const_new();
+    if !preflight::require() {
+        return None;
+    }
+    let start = async || Cluster::start().await.map(RwLock::new).map_err(|error| error.to_string());
+    match SHARED.get_or_init(start).await {
+        Ok(cluster) => Some(cluster),
+        Err(error) => panic!("the nodes did not start: {error}"),
+    }
+}
+
+impl Cluster {
+    /// The cluster, with other tests on it at the same time; the first caller starts it, in about 15 s.
+    ///
+    /// None when it cannot run on this machine: the test has been reported as skipped and should return.
+    ///
+    /// # Panics
+    /// When it does not start, or cannot run and `CI=true`.
+    pub async fn shared() -> Option<Guard> {
+        Some(the_only_one().await?.read().await)
+    }
+
+    /// The cluster with no other test on it, for one that does something to a node.
+    ///
+    /// None when it cannot run on this machine: the test has been reported as skipped and should return.
+    ///
+    /// # Panics
+    /// When it does not start, or cannot run and `CI=true`.
+    pub async fn alone() -> Option<RwLockWriteGuard<'static, Self>> {
+        Some(the_only_one().await?.write().await)
+    }
+
+    /// Starts one.
+    ///
+    /// # Errors
+    /// When a program cannot be built or does not start.
+    pub async fn start() -> Result<Self, StartError> {
+        let (programs, node_programs) = (Programs::find_or_build()?, NodePrograms::find_or_build()?);
+        let machine = Machine::start()?;
+        let control_plane =
+            ControlPlane::prepare(machine.keeper.clone(), Reach::Nodes, &programs, &Options::default())?;
+        network::relay_from(machine.network(Network::ControlPlane), control_plane.port())?;
+        let cluster = Self {
+            nodes: NODES
+                .map(|name| prepare(name, &machine, &control_plane, &node_programs))
+                .into_iter()
+                .collect::<Result<_, _>>()?,
+            control_plane,
+            machine,
+            programs: node_programs,
+            processes: Mutex::default(),
+            commands: AtomicU32::new(0),
+        };
+        for node in NODES {
+            cluster.run(node, Program::Containerd)?;
+        }
+        cluster.control_plane.run().await?;
+        cluster.run_scheduler()?;
+        cluster.import_images().await?;
+        for node in NODES {
+            cluster.run(node, Program::Kubelet)?;
+            cluster.run(node, Program::Proxy)?;
+        }
+        cluster.ready().await;
+        Ok(cluster)
+    }
+
+    /// The control plane, for namespaces and clients.
+    #[must_use]
+    pub fn control_plane(&self) -> &ControlPlane {
+        &self.control_plane
+    }
+
+    /// The file that names a network, for nsenter(1).
+    #[must_use]
+    pub fn network(&self, network: Network) -> PathBuf {
+        self.machine.network(network)
+    }
+
+    /// Asks for a path by HTTP, once, from a network.
+    pub async fn get(&self, from: Network, address: SocketAddr, path: &str) -> Answer {
+        let (network, path) = (self.machine.network(from), path.to_owned());
+        tokio::task::spawn_blocking(move || dial::get(&network, address, &path)).await.expect("it does not panic")
+    }
+
+    /// Asks until it is answered: kube-proxy takes a moment to learn of a Service.
+    ///
+    /// # Panics
+    /// When it never is.
+    pub async fn reach(&self, from: Network, address: SocketAddr, path: &str) -> String {
+        eventually(REACHABLE, &format!("{address} answers from {from:?}"), async || {
+            match self.get(from, address, path).await {
+                Answer::Body(body) => Ok(body),
+                other => Err(format!("{other:?}")),
+            }
+        })
+        .await
+    }
+
+    /// Makes an image known to both nodes.
+    ///
+    /// # Panics
+    /// When it cannot be made.
+    pub async fn add(&self, image: &Image) {
+        let archive = image.save(self.folder()).unwrap_or_else(|error| panic!("image {}: {error}", image.name));
+        self.import(&[archive]).await.unwrap_or_else(|error| panic!("image {}: {error}", image.name));
+    }
+
+    /// Runs a program on a node, and returns what it printed.
+    ///
+    /// # Panics
+    /// When it fails.
+    pub async fn run_on(&self, node: NodeName, program: &Path, args: &[&str]) -> String {
+        self.output(node, program, args).await.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Runs containerd's client on a node, for Kubernetes' containers, and returns what it printed.
+    ///
+    /// # Panics
+    /// When it fails.
+    pub async fn ctr(&self, node: NodeName, args: &[&str]) -> String {
+        self.containers(node, args).await.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Stops a program of a node, and waits until it has ended.
+    ///
+    /// # Panics
+    /// When it does not end.
+    pub async fn stop(&self, node: NodeName, program: Program) {
+        let Some(process) = self.processes().remove(&(node, program)) else { return };
+        process.signal(Signal::Terminate);
+        let ended = tokio::time::timeout(READY, process.wait()).await;
+        assert!(ended.is_ok(), "{program:?} of {node} does not end");
+    }
+
+    /// Starts a program of a node that was stopped, and waits until the nodes are ready.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub async fn resume(&self, node: NodeName, program: Program) {
+        self.run(node, program).unwrap_or_else(|error| panic!("cannot start {program:?} of {node} again: {error}"));
+        self.ready().await;
+    }
+
+    /// The end of a program's log, for the message of a test that fails.
+    #[must_use]
+    pub fn log(&self, node: NodeName, program: Program) -> String {
+        let text = fs::read_to_string(self.node(node).log(program)).unwrap_or_default();
+        let lines: Vec<_> = text.lines().collect();
+        lines[lines.len().saturating_sub(20)..].join("\n")
+    }
+
+    /// A folder of this cluster's own, removed with it.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.machine.keeper.folder()
+    }
+
+    /// Ends all of it and waits until nothing is left.
+    pub async fn close(self) {
+        self.control_plane.close().await;
+    }
+
+    fn processes(&self) -> MutexGuard<'_, HashMap<(NodeName, Program), Process>> {
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn node(&self, name: NodeName) -> &Node {
+        self.nodes.iter().find(|node| node.name == name).expect("both nodes are prepared")
+    }
+
+    fn run(&self, node: NodeName, program: Program) -> Result<(), KeeperError> {
+        let process = self.machine.keeper.spawn(self.node(node).start(program, &self.programs))?;
+        self.processes().insert((node, program), process);
+        Ok(())
+    }
+
+    fn run_scheduler(&self) -> Result<(), StartError> {
+        let (folder, kubeconfig) = (self.folder(), self.folder().join("scheduler.kubeconfig"));
+        fs::write(&kubeconfig, self.control_plane.kubeconfig_of("system:kube-scheduler", &[])?)?;
+        let mut command = Command {
+            program: self.programs.scheduler.clone(),
+            args: vec![format!("--kubeconfig={}", kubeconfig.display()), "--leader-elect=false".to_owned()],
+            ..self.node(NodeName::Node1).start(Program::Proxy, &self.programs)
+        };
+        command.stdout = folder.join("kube-scheduler.log");
+        command.stderr = command.stdout.clone();
+        self.machine.keeper.spawn(command)?;
+        Ok(())
+    }
+
+    async fn import_images(&self) -> Result<(), StartError> {
+        let folder = self.folder().to_path_buf();
+        let application = cargo::application();
+        let archives = tokio::task::spawn_blocking(move || -> io::Result<Vec<PathBuf>> {
+            let mut archives = image::own(&folder, cargo::creator(), cargo::watcher())?;
+            let root = folder.join("application");
+            fs::create_dir(&root)?;
+            fs::copy(application, root.join("application"))?;
+            let image = Image { name: SANDBOX_IMAGE.to_owned(), root, entrypoint: vec!["/application".to_owned()] };
+            archives.push(image.save(&folder)?);
+            Ok(archives)
+        });
+        let archives = archives.await.map_err(io::Error::other)??;
+        self.import(&archives).await.map_err(io::Error::other)?;
+        Ok(())
+    }
+
+    async fn import(&self, archives: &[PathBuf]) -> Result<(), String> {
+        for node in NODES {
+            eventually(READY, "containerd answers", async || self.containers(node, &["version"]).await.map(drop)).await;
+            for archive in archives {
+                self.containers(node, &["images", "import", &archive.display().to_string()]).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn containers(&self, node: NodeName, args: &[&str]) -> Result<String, String> {
+        let socket = self.node(node).socket();
+        let mut all = vec!["--address", &socket, "--namespace", "k8s.io"];
+        all.extend(args);
+        self.output(node, &self.programs.ctr, &all).await
+    }
+
+    async fn output(&self, node: NodeName, program: &Path, args: &[&str]) -> Result<String, String> {
+        let number = self.commands.fetch_add(1, Ordering::Relaxed);
+        let [said, error] = ["out", "err"].map(|end| self.folder().join(format!("command-{number}.{end}")));
+        let args_owned = args.iter().map(|&arg| arg.to_owned()).collect();
+        let command = Command { stdout: said.clone(), ..self.node(node).command(program, args_owned, error.clone()) };
+        let exit = match self.machine.keeper.spawn(command) {
+            Ok(process) => process.wait().await,
+            Err(error) => Err(error),
+        };
+        let read = |path| fs::read_to_string(path).unwrap_or_default();
+        match exit {
+            Ok(exit) if exit.code == Some(0) => Ok(read(said)),
+            Ok(exit) => Err(format!("{} {args:?} on {node}: {exit:?}: {}", program.display(), read(error))),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Waits until both nodes report that they are ready.
+    async fn ready(&self) {
+        let nodes: Api<Object> = Api::all(self.control_plane.admin());
+        eventually(READY, "both nodes are ready", async || {
+            for name in NODES {
+                let node = nodes.get(name.as_str()).await.map_err(|error| self.describe(name, &error.to_string()))?;
+                let conditions = node.status.and_then(|status| status.conditions).unwrap_or_default();
+                let ready = conditions.iter().find(|condition| condition.type_ == "Ready");
+                if ready.is_none_or(|ready| ready.status != "True") {
+                    return Err(self.describe(name, &format!("{ready:?}")));
+                }
+            }
+            Ok(())
+        })
+        .await;
+    }
+
+    fn describe(&self, node: NodeName, seen: &str) -> String {
+        let logs = node::ALL.map(|program| format!("{program:?}: {}", self.log(node, program)));
+        format!("{node}: {seen}\n{}", logs.join("\n"))
+    }
+}
+
+fn prepare(
+    name: NodeName,
+    machine: &Machine,
+    control_plane: &ControlPlane,
+    programs: &NodePrograms,
+) -> Result<Node, StartError> {
+    let kubelet = control_plane.kubeconfig_of(&format!("system:node:{name}"), &["system:nodes"])?;
+    let proxy = control_plane.kubeconfig_of("system:kube-proxy", &[])?;
+    let access = Access { kubelet: &kubelet, proxy: &proxy, authority: control_plane.certificates().authority() };
+    Ok(Node::prepare(name, machine.keeper.folder(), &machine.group(name), programs, &access)?)
+}

@@ -1,0 +1,98 @@
+# The first process of a machine of the tests' own: network, mounts and processes of its own, so that all of it is gone when
+# this process is, and nothing that nodes do to a machine is done to the real one.
+#
+#   machine.sh KEEPER GROUP CONTROL_PLANE CLIENT NODE=ADDRESS=PODS...
+#
+# Its own network is where the control plane and a bridge are; each node and a client are networks linked to that bridge.
+# GROUP names the control groups of this machine, which no namespace hides: they are removed at the end.
+set -eu
+keeper=$1 group=$2 control_plane=$3 client=$4
+shift 4
+
+# What is written to /run and /var is this machine's own.
+mount -t tmpfs -o mode=755 tmpfs /run
+mkdir -p /run/netns /run/lock /run/var/upper /run/var/work
+mount -t overlay -o lowerdir=/var,upperdir=/run/var/upper,workdir=/run/var/work overlay /var
+
+# The kubelet sets these for the whole machine. It leaves alone what already has the value it wants, as it does here.
+mkdir /run/settings
+for setting in vm/overcommit_memory=1 vm/panic_on_oom=0 kernel/panic=10 kernel/panic_on_oops=1 \
+  kernel/keys/root_maxkeys=1000000 kernel/keys/root_maxbytes=25000000; do
+  name=${setting%=*}
+  [ -e "/proc/sys/$name" ] || continue
+  file=/run/settings/$(echo "$name" | tr / .)
+  echo "${setting#*=}" >"$file"
+  mount --bind "$file" "/proc/sys/$name"
+done
+
+ip link set lo up
+ip link add name lan type bridge
+ip address add "$control_plane/24" dev lan
+ip link set lan up
+echo 1 >/proc/sys/net/ipv4/ip_forward
+
+# link NETWORK ADDRESS: a network of that name, linked to the bridge.
+link() {
+  ip netns add "$1"
+  ip link add "to-$1" type veth peer name eth0 netns "$1"
+  ip link set "to-$1" master lan up
+  ip -n "$1" link set lo up
+  ip -n "$1" address add "$2/24" dev eth0
+  ip -n "$1" link set eth0 up
+  ip -n "$1" route add default via "$control_plane"
+  nsenter "--net=/run/netns/$1" sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
+}
+link client "$client"
+for node in "$@"; do
+  name=${node%%=*} rest=${node#*=}
+  link "$name" "${rest%=*}"
+done
+# Pods are reached through their node, from wherever they are sought: nobody translates addresses but kube-proxy.
+for node in "$@"; do
+  name=${node%%=*} rest=${node#*=}
+  address=${rest%=*} pods=${rest#*=}
+  ip route add "$pods" via "$address"
+  for other in "$@"; do
+    [ "${other%%=*}" = "$name" ] || ip -n "${other%%=*}" route add "$pods" via "$address"
+  done
+done
+
+# Control groups: a hierarchy for each controller (version 1), or one for all.
+if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
+  hierarchies=/sys/fs/cgroup
+else
+  hierarchies=$(find /sys/fs/cgroup -mindepth 1 -maxdepth 1 -type d)
+fi
+# controllers FOLDER: its subgroups get all controllers that it has.
+controllers() {
+  [ ! -e "$1/cgroup.controllers" ] || for controller in $(cat "$1/cgroup.controllers"); do
+    echo "+$controller" >"$1/cgroup.subtree_control" 2>/dev/null || :
+  done
+}
+for hierarchy in $hierarchies; do
+  controllers "$hierarchy"
+  mkdir "$hierarchy/$group"
+  controllers "$hierarchy/$group"
+  for name in "" "$@"; do
+    below=$hierarchy/$group${name:+/${name%%=*}}
+    mkdir -p "$below"
+    for file in cpuset.cpus cpuset.mems; do
+      [ -e "$hierarchy/cgroup.controllers" ] || [ ! -e "$below/$file" ] || cat "${below%/*}/$file" >"$below/$file"
+    done
+  done
+done
+
+status=0
+"$keeper" || status=$?
+
+# Containers outlive those who started them. This process is the only one left, and what it does not wait for is reaped.
+kill -KILL -1 2>/dev/null || :
+for attempt in 1 2 3 4 5 6 7 8 9 10; do
+  for hierarchy in $hierarchies; do
+    [ ! -d "$hierarchy/$group" ] || find "$hierarchy/$group" -depth -type d -exec rmdir {} + 2>/dev/null || :
+  done
+  rest=$(find $hierarchies -maxdepth 1 -name "$group")
+  [ -n "$rest" ] || break
+  sleep 0.1
+done
+exit "$status"
