@@ -71,6 +71,7 @@ pub fn relay_from(network: PathBuf, port: u16) -> io::Result<()> {
 async fn copy(mut from: tokio::net::TcpStream, to: TcpStream) -> io::Result<()> {
     to.set_nonblocking(true)?;
     let mut to = tokio::net::TcpStream::from_std(to)?;
-    (from.set_nodelay(true)?, to.set_nodelay(true)?);
+    from.set_nodelay(true)?;
+    to.set_nodelay(true)?;
     tokio::io::copy_bidirectional(&mut from, &mut to).await.map(drop)
 }

@@ -36,7 +36,8 @@ pub fn use_application(document: &mut Value) {
         for container in pod["containers"].as_array_mut().into_iter().flatten().filter(|container| !is_own(container)) {
             container["image"] = APPLICATION.into();
             let fields = container.as_object_mut().expect("a container is a mapping");
-            (fields.remove("command"), fields.remove("args"));
+            fields.remove("command");
+            fields.remove("args");
             let ports: Vec<_> = container["ports"].as_array().into_iter().flatten().collect();
             let ports: Vec<_> = ports.into_iter().map(|port| port["containerPort"].to_string()).collect();
             let mut env = container["env"].as_array().cloned().unwrap_or_default();

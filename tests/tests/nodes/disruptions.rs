@@ -75,7 +75,8 @@ impl<'a> Life<'a> {
             let services = self.namespace.api::<Service>().list(&Default::default()).await.unwrap().items;
             let mut made_for: Vec<_> = services.iter().map(|it| it.annotations().get(POD_UID).cloned()).collect();
             let mut uids: Vec<_> = all.iter().map(ResourceExt::uid).collect();
-            (made_for.sort(), uids.sort());
+            made_for.sort();
+            uids.sort();
             if ready == count && all.len() == count && made_for == uids {
                 return Ok(all.into_iter().map(|pod| (pod.uid().unwrap(), pod)).collect());
             }

@@ -98,7 +98,8 @@ async fn the_documented_watcher_removes_the_service_of_a_pod_that_is_gone() {
             pods.iter().filter(|pod| is_application(pod)).map(|pod| pods::name(pod).to_owned()).collect();
         let services = namespace.api::<Service>().list(&Default::default()).await.unwrap().items;
         let mut served: Vec<_> = services.into_iter().filter_map(|service| service.metadata.name).collect();
-        (live.sort(), served.sort());
+        live.sort();
+        served.sort();
         let settled = live == served && live.len() == 2 && !live.iter().any(|name| name == pods::name(gone));
         if settled { Ok(live) } else { Err(format!("pods {live:?}, Services {served:?}")) }
     })

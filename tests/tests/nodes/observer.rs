@@ -165,7 +165,7 @@ fn faults(events: &[Event]) -> Vec<String> {
                 services.values().filter(|(pod, _)| pod == uid).map(|(_, ports)| ports.to_vec()).collect();
             match &own[..] {
                 [ports] if ports.contains(&0) || ports.is_empty() => {
-                    faults.push(format!("{revision}: {name} has no ports"))
+                    faults.push(format!("{revision}: {name} has no ports"));
                 }
                 [ports] if promised.entry(uid).or_insert_with(|| ports.clone()) != ports => {
                     faults.push(format!("{revision}: the ports of {name} change to {ports:?}"));
