@@ -9,9 +9,12 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-/// A namespace in which only restricted pods run.
+/// A namespace in which only restricted pods run, with the accounts of least privilege.
 pub(crate) async fn restricted(control_plane: &ControlPlane) -> Namespace<'_> {
     let namespace = control_plane.namespace().await;
+    for program in ["creator", "watcher"] {
+        namespace.apply(&format!("permissions/least-privilege/{program}.yaml")).await;
+    }
     let label = json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
     let namespaces: Api<v1::Namespace> = Api::all(namespace.admin());
     namespaces.patch(namespace.name(), &PatchParams::default(), &Patch::Merge(label)).await.unwrap();

@@ -16,7 +16,7 @@ fn read(file: &str) -> String {
 }
 
 /// Writes the text, where the documents are to be made, or fails where the file has another.
-fn same(file: &str, text: &str) {
+pub(crate) fn same(file: &str, text: &str) {
     if env::var_os("UPDATE_DOCS").is_some() {
         fs::write(cargo::workspace().join(file), text).unwrap();
     } else {
@@ -125,8 +125,10 @@ fn every_value_is_described_and_has_a_schema_and_there_are_no_others() {
     let children = |value: &Value| value.as_object().filter(|keys| !keys.is_empty()).map(|_| ()).is_some();
     let below: &dyn Fn(&Value) -> Option<&Value> = &|value| children(value).then_some(value);
     leaves(&values(), below, "", &mut in_values);
-    let undescribed: Vec<_> =
-        in_values.iter().filter(|leaf| !described.iter().any(|path| format!("{leaf}.").starts_with(&format!("{path}.")))).collect();
+    let undescribed: Vec<_> = in_values
+        .iter()
+        .filter(|leaf| !described.iter().any(|path| format!("{leaf}.").starts_with(&format!("{path}."))))
+        .collect();
     assert!(undescribed.is_empty(), "{undescribed:?}");
 }
 
@@ -145,7 +147,10 @@ fn the_alerts_and_policies_of_the_chart_are_those_of_the_repository() {
     let policies = |folder: &str| -> BTreeMap<String, String> {
         let entries = fs::read_dir(cargo::workspace().join(folder)).unwrap().map(|entry| entry.unwrap());
         let names = entries.map(|entry| entry.file_name().into_string().unwrap());
-        names.filter(|name| name.ends_with(".yaml")).map(|name| (name.clone(), read(&format!("{folder}/{name}")))).collect()
+        names
+            .filter(|name| name.ends_with(".yaml"))
+            .map(|name| (name.clone(), read(&format!("{folder}/{name}"))))
+            .collect()
     };
     let hardened = policies("permissions/hardened");
     assert!(!hardened.is_empty());

@@ -48,12 +48,12 @@ async fn mount(namespace: &Namespace<'_>, run: &Run, template: &Value, container
     mounts
 }
 
-/// An argument that names a file of a volume, as the run knows it.
+/// An argument that names a file of a volume, alone or as `--flag=FILE`, as the run knows it.
 fn inside(mounts: &BTreeMap<String, String>, argument: &str) -> String {
-    let (kind, path) = match argument.strip_prefix("template:") {
-        Some(path) => ("template:", path),
-        None => ("", argument),
-    };
+    let begins = ["template:", "="]
+        .into_iter()
+        .filter_map(|end| argument.split_once(end).map(|(begin, _)| begin.len() + end.len()));
+    let (kind, path) = argument.split_at(begins.max().unwrap_or(0));
     let found = mounts.iter().find_map(|(mount, folder)| {
         let file = path.strip_prefix(mount)?.strip_prefix('/')?;
         Some(format!("{kind}{}/{file}", folder.trim_end_matches('/')))
@@ -65,6 +65,7 @@ fn inside(mounts: &BTreeMap<String, String>, argument: &str) -> String {
 fn value(variable: &Value, pod: &Pod<'_>) -> String {
     match variable["valueFrom"]["fieldRef"]["fieldPath"].as_str() {
         Some("status.hostIP" | "status.hostIPs") => NODE_IPV4.to_owned(),
+        Some("status.podIP" | "status.podIPs") => "10.244.1.7".to_owned(),
         Some("metadata.name") => pod.name().to_owned(),
         Some(other) => panic!("the test does not know {other}"),
         None => variable["value"].as_str().unwrap().to_owned(),

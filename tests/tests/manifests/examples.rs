@@ -2,9 +2,7 @@
 
 use std::{fs, process::Command};
 
-use cluster_tests::harness::{
-    ControlPlane, Namespace, Outcome, cargo, control_plane::NODE_IPV4, manifests, namespace::SERVICE_ACCOUNT,
-};
+use cluster_tests::harness::{ControlPlane, Namespace, Outcome, cargo, control_plane::NODE_IPV4, manifests};
 use common::labels::CREATOR;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use serde_json::{Value, json};
@@ -88,6 +86,15 @@ async fn only_the_creator_has_the_service_account_token() {
     }
 }
 
+/// A namespace as the account of creators sees it, with these permissions of permissions/least-privilege.
+async fn namespace<'a>(control_plane: &'a ControlPlane, permissions: &[&str]) -> Namespace<'a> {
+    let namespace = control_plane.namespace().await.with_account(CREATOR);
+    for name in permissions {
+        namespace.grant(&format!("permissions/least-privilege/{name}.yaml")).await;
+    }
+    namespace
+}
+
 /// Runs the creator of an example's pod of this name. Returns the Service, how the creator ended, and the verbs of its requests.
 async fn run(namespace: &Namespace<'_>, example: &str, pod: &str) -> (Service, Outcome, Vec<String>) {
     run_template(namespace, example, pod, &pod_template(example)).await
@@ -125,7 +132,7 @@ fn node_port(service: &Service, name: &str) -> i32 {
 #[tokio::test]
 async fn the_deployment_gets_its_file() {
     let Some(control_plane) = ControlPlane::shared().await else { return };
-    let namespace = control_plane.namespace().await;
+    let namespace = namespace(control_plane, &["creator"]).await;
     let pod = "ipf-example-6d9c-x2x4z";
     let (service, outcome, mut verbs) = run(&namespace, "deployment", pod).await;
     assert_selects(&service, "ipfPodName", pod);
@@ -139,7 +146,7 @@ async fn the_deployment_gets_its_file() {
 #[tokio::test]
 async fn the_stateful_set_needs_no_label_and_one_request() {
     let Some(control_plane) = ControlPlane::shared().await else { return };
-    let namespace = control_plane.namespace().await;
+    let namespace = namespace(control_plane, &["creator-statefulset"]).await;
     let pod = "ipf-example-stateful-0";
     let (service, outcome, verbs) = run(&namespace, "statefulset", pod).await;
     assert_selects(&service, "statefulset.kubernetes.io/pod-name", pod);
@@ -152,7 +159,7 @@ async fn the_stateful_set_needs_no_label_and_one_request() {
 #[tokio::test]
 async fn the_job_gets_its_port_as_json() {
     let Some(control_plane) = ControlPlane::shared().await else { return };
-    let namespace = control_plane.namespace().await;
+    let namespace = namespace(control_plane, &["creator"]).await;
     let pod = "ipf-example-job-0-x2x4z";
     let (service, outcome, _) = run(&namespace, "job", pod).await;
     assert_selects(&service, "ipfPodName", pod);
@@ -161,31 +168,10 @@ async fn the_job_gets_its_port_as_json() {
     assert_eq!(file["ports"], json!({"receiver": node_port(&service, "receiver")}));
 }
 
-/// The permission to read Nodes, for this namespace's service account.
-async fn permit_nodes(namespace: &Namespace<'_>) {
-    let name = format!("{}-nodes", namespace.name());
-    let role = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": name},
-        "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}],
-    });
-    let binding = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-        "subjects": [{"kind": "ServiceAccount", "name": SERVICE_ACCOUNT, "namespace": namespace.name()}],
-    });
-    manifests::create(&namespace.admin(), namespace.name(), vec![role, binding]).await;
-    namespace.wait_until_allowed("get", "nodes").await;
-}
-
 #[tokio::test]
 async fn the_external_address_is_advertised_where_there_is_one_and_all_are_listed() {
     let Some(control_plane) = ControlPlane::shared().await else { return };
-    let namespace = control_plane.namespace().await;
-    permit_nodes(&namespace).await;
+    let namespace = namespace(control_plane, &["creator", "creator-node"]).await;
     let addresses = [(NODE_IPV4, "InternalIP"), ("198.51.100.7", "ExternalIP"), ("outside", "Hostname")];
     control_plane.create_node("outside", &addresses).await;
     let mut outside = pod_template("several-addresses");
@@ -208,7 +194,7 @@ async fn the_external_address_is_advertised_where_there_is_one_and_all_are_liste
 #[tokio::test]
 async fn the_application_without_a_jvm_gets_variables_that_a_shell_reads() {
     let Some(control_plane) = ControlPlane::shared().await else { return };
-    let namespace = control_plane.namespace().await;
+    let namespace = namespace(control_plane, &["creator-statefulset"]).await;
     let pod = "ipf-example-valkey-0";
     let (service, outcome, verbs) = run(&namespace, "non-jvm", pod).await;
     assert_eq!(verbs, ["create"]);

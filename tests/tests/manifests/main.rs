@@ -4,6 +4,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "also the helpers here are tests")]
 
 mod apply;
+mod chart;
+mod chart_values;
 mod creator;
 mod examples;
+mod helm;
+mod kustomize;
 mod workload;

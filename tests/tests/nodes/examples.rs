@@ -3,7 +3,7 @@
 use std::fs;
 
 use cluster_tests::{
-    harness::{cargo, eventually, manifests, namespace::SERVICE_ACCOUNT},
+    harness::{cargo, eventually, manifests},
     nodes::{Cluster, Network, pods},
 };
 use common::labels::{CREATOR, WATCHER};
@@ -33,7 +33,7 @@ fn documents(folder: &str) -> Vec<Value> {
 /// Runs an example, and reaches each of its pods at each port of its Service.
 async fn runs(folder: &str) {
     let Some(cluster) = Cluster::shared().await else { return };
-    let namespace = cluster.control_plane().namespace().await;
+    let namespace = cluster.control_plane().namespace().await.with_account("ipf-dynamic-nodeport-service-creator");
     let label = json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
     let namespaces: Api<Namespace> = Api::all(namespace.admin());
     namespaces.patch(namespace.name(), &PatchParams::default(), &Patch::Merge(label)).await.unwrap();
@@ -41,23 +41,11 @@ async fn runs(folder: &str) {
     let secret = json!({"metadata": {"name": "ipf-example-valkey"}, "stringData": {"password": "secret"}});
     let secret: Secret = serde_json::from_value(secret).unwrap();
     namespace.api().create(&PostParams::default(), &secret).await.unwrap();
-    namespace
-        .api::<k8s_openapi::api::core::v1::ConfigMap>()
-        .delete("ipf-dynamic-nodeport-service-creator", &Default::default())
-        .await
-        .unwrap();
+    namespace.api::<ConfigMap>().delete(CREATOR, &Default::default()).await.unwrap();
 
+    namespace.grant("permissions/least-privilege/creator.yaml").await;
     if folder == "several-addresses" {
-        let account = json!({"kind": "ServiceAccount", "name": SERVICE_ACCOUNT, "namespace": namespace.name()});
-        let name = json!({"name": format!("nodes-{}", namespace.name())});
-        let rule = json!({"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]});
-        let group = "rbac.authorization.k8s.io";
-        let reference = json!({"apiGroup": group, "kind": "ClusterRole", "name": name["name"]});
-        let version = format!("{group}/v1");
-        let role = json!({"apiVersion": version, "kind": "ClusterRole", "metadata": name, "rules": [rule]});
-        let binding = json!({"apiVersion": version, "kind": "ClusterRoleBinding", "metadata": name,
-            "roleRef": reference, "subjects": [account]});
-        manifests::create(&namespace.admin(), namespace.name(), vec![role, binding]).await;
+        namespace.grant("permissions/least-privilege/creator-node.yaml").await;
     }
     let mut documents = documents(folder);
     let count = |document: &Value| ["replicas", "parallelism"].iter().find_map(|key| document["spec"][key].as_u64());
@@ -125,6 +113,7 @@ async fn the_one_without_a_jvm() {
 async fn the_watcher() {
     let Some(cluster) = Cluster::shared().await else { return };
     let namespace = cluster.control_plane().namespace().await;
+    namespace.apply("permissions/least-privilege/watcher.yaml").await;
     manifests::create(&namespace.admin(), namespace.name(), documents("watcher")).await;
     // Its readiness probe has it that both watches have listed.
     pods::ready(&namespace, "app=ipf-dynamic-nodeport-service-watcher", 1).await;
@@ -166,10 +155,7 @@ async fn least_privilege_and_the_hardened_policies() {
     })
     .await;
 
-    let mut watcher = documents("watcher");
-    let deployment = watcher.iter_mut().find(|document| document["kind"] == "Deployment").unwrap();
-    deployment["spec"]["template"]["spec"]["serviceAccountName"] = WATCHER.into();
-    create(watcher).await;
+    create(documents("watcher")).await;
     for file in ["examples/deployment/configmap.yaml", "examples/deployment/application.yaml"] {
         create(manifests::read(file)).await;
     }

@@ -1,0 +1,253 @@
+//! The chart: what it renders is accepted by the API server, grants no more than the repository's own permissions, and works once
+//! installed; values that are none are refused with one clear message.
+
+use std::{collections::BTreeSet, fs, process::Command};
+
+use cluster_tests::harness::{ControlPlane, Namespace, Run, cargo, manifests};
+use common::labels::{CREATOR, WATCHER};
+use k8s_openapi::api::{
+    apps::v1::Deployment,
+    core::v1::{ConfigMap, Service},
+};
+use serde_json::Value;
+
+use crate::{
+    apply::{dry_run, restricted},
+    creator,
+    helm::{CHART, Helm, RELEASE},
+    workload::{assert_hardened, assert_token_is_the_creators, create_pod, template},
+};
+
+/// Values that users set together, by what they are for.
+const VALUES: [(&str, &str); 9] = [
+    ("nothing set", ""),
+    ("the documented account", "permissions: {mode: documented}"),
+    ("all namespaces", "watcher: {allNamespaces: true, events: true, replicas: 2}"),
+    ("several namespaces", "creator: {namespaces: [one, two]}\nwatcher: {namespaces: [one, two]}"),
+    ("a CronJob", "watcher: {mode: CronJob, cronJob: {timeZone: Europe/London}}"),
+    ("all a creator may need", "creator: {permissions: {configMap: true, pod: true, replace: true, node: true}}"),
+    (
+        "observed and shielded",
+        "watcher: {networkPolicy: {enabled: true}, monitoring: {annotations: true, podMonitor: {enabled: true}, \
+         prometheusRule: {enabled: true}}}",
+    ),
+    ("hardened", "policies: {enabled: true}"),
+    (
+        "placed",
+        "commonLabels: {team: platform}\nimage: {registry: registry.example.com, pullSecrets: [registry]}\n\
+         watcher: {image: {tag: '1'}, priorityClassName: system-cluster-critical, nodeSelector: {disk: ssd}, \
+         tolerations: [{key: infra, operator: Exists}], podAnnotations: {a: b}, listen: 'off', grace: 2m}",
+    ),
+];
+
+/// Values that are refused, and what the message names.
+const REFUSED: [(&str, &str); 9] = [
+    ("watcher: {grase: 60s}", "grase"),
+    ("watcher: {grace: soon}", "grace"),
+    ("watcher: {replicas: -1}", "replicas"),
+    ("watcher: {mode: DaemonSet}", "mode"),
+    ("creator: {flavor: lagom}", "flavor"),
+    ("creator: {serviceTemplate: {ports: [{name: Akka_Management, port: 8558}]}}", "ports"),
+    (
+        "watcher: {allNamespaces: true, namespaces: [one]}",
+        "watcher.allNamespaces and watcher.namespaces exclude each other",
+    ),
+    ("watcher: {mode: CronJob, monitoring: {annotations: true}}", "a CronJob serves no metrics"),
+    ("policies: {enabled: true}\nwatcher: {serviceAccount: {name: other}}", "policies.enabled needs"),
+];
+
+fn is_known(document: &Value) -> bool {
+    !document["apiVersion"].as_str().unwrap().starts_with("monitoring.coreos.com/")
+}
+
+#[test]
+fn it_passes_helms_own_checks() {
+    let helm = Helm::new();
+    for (what, values) in VALUES {
+        let values = helm.values(values);
+        helm.run(&["lint", "--strict", CHART, "--values", &values]).unwrap_or_else(|error| panic!("{what}: {error}"));
+    }
+}
+
+#[test]
+fn wrong_values_are_refused_by_name() {
+    let helm = Helm::new();
+    for (values, expected) in REFUSED {
+        let error = helm.template(CHART, "default", values).unwrap_err();
+        assert!(error.contains(expected), "{values}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn the_api_server_accepts_what_it_renders() {
+    let Some(control_plane) = ControlPlane::shared().await else { return };
+    let namespace = restricted(control_plane).await;
+    let helm = Helm::new();
+    for (what, values) in VALUES {
+        let documents =
+            helm.template(CHART, namespace.name(), values).unwrap_or_else(|error| panic!("{what}: {error}"));
+        assert!(documents.len() > 4, "{what}: {documents:?}");
+        for mut document in documents.into_iter().filter(is_known) {
+            // The namespaces of the values need not be there.
+            if document["metadata"]["namespace"].is_string() {
+                document["metadata"]["namespace"] = namespace.name().into();
+            }
+            let name = format!("{what}: {} {}", document["kind"], document["metadata"]["name"]);
+            dry_run(&namespace, &document).await.unwrap_or_else(|error| panic!("{name}: {error}"));
+            if let Some(template) = template(&document) {
+                let mut template = template.clone();
+                // Priority classes are the cluster's own.
+                template["spec"].as_object_mut().unwrap().remove("priorityClassName");
+                let pod = create_pod(&namespace, &template).await.unwrap_or_else(|error| panic!("{name}: {error}"));
+                assert_hardened(&pod, &name);
+            }
+        }
+    }
+}
+
+/// The rules of the roles whose names tell the program, as a set: apiGroups, resources, verbs and names, each spelled out.
+fn rules(documents: &[Value], program: &str) -> BTreeSet<String> {
+    let is_it = |document: &&Value| {
+        document["metadata"]["name"].as_str().is_some_and(|name| name.contains(program)) && document["rules"].is_array()
+    };
+    let mut all = BTreeSet::new();
+    for rule in documents.iter().filter(is_it).flat_map(|document| document["rules"].as_array().unwrap()) {
+        let texts = |key: &str| -> Vec<String> {
+            rule[key].as_array().into_iter().flatten().map(|value| value.as_str().unwrap().to_owned()).collect()
+        };
+        for resource in texts("resources") {
+            for verb in texts("verbs") {
+                all.insert(format!("{:?} {resource} {verb} {:?}", texts("apiGroups"), texts("resourceNames")));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn it_grants_what_the_repositorys_own_permissions_grant() {
+    let helm = Helm::new();
+    let all =
+        "creator: {permissions: {configMap: true, pod: true, replace: true, node: true}}\nwatcher: {events: true}";
+    let documented = "permissions: {mode: documented}";
+    let cluster = "watcher: {allNamespaces: true, events: true}";
+    for (values, program, files) in [
+        ("", "creator", &["least-privilege/creator"][..]),
+        ("creator: {permissions: {podLabel: false}}", "creator", &["least-privilege/creator-statefulset"]),
+        (
+            all,
+            "creator",
+            &[
+                "least-privilege/creator",
+                "least-privilege/creator-configmap",
+                "least-privilege/creator-pod",
+                "least-privilege/creator-replace",
+                "least-privilege/creator-node",
+            ],
+        ),
+        ("", "watcher", &["least-privilege/watcher"]),
+        (all, "watcher", &["least-privilege/watcher", "least-privilege/watcher-events"]),
+        (
+            cluster,
+            "watcher",
+            &["least-privilege/watcher-all-namespaces", "least-privilege/watcher-all-namespaces-events"],
+        ),
+        (documented, "", &["role"]),
+    ] {
+        let rendered = helm.template(CHART, "default", values).unwrap();
+        let expected: Vec<_> =
+            files.iter().flat_map(|file| manifests::read(format!("permissions/{file}.yaml"))).collect();
+        let expected = rules(&expected, "");
+        assert!(!expected.is_empty());
+        assert_eq!(rules(&rendered, program), expected, "{program} with {values:?}");
+    }
+}
+
+/// A namespace into which the chart can be installed: what the chart brings is not there yet.
+async fn empty(control_plane: &ControlPlane) -> Namespace<'_> {
+    let namespace = control_plane.namespace().await;
+    namespace.api::<ConfigMap>().delete(CREATOR, &Default::default()).await.unwrap();
+    namespace
+}
+
+#[tokio::test]
+async fn installed_it_serves_creators_and_a_watcher_and_uninstalled_it_is_gone() {
+    let Some(control_plane) = ControlPlane::shared().await else { return };
+    let namespace = empty(control_plane).await;
+    let name = namespace.name().to_owned();
+    let helm = Helm::on(control_plane.admin_kubeconfig());
+    let notes = helm.run(&["install", RELEASE, CHART, "--namespace", &name]).unwrap();
+    assert!(notes.contains("NOTES:"), "{notes}");
+
+    // A creator of an application whose chart uses the templates.
+    let namespace = namespace.with_account(CREATOR);
+    namespace.wait_until_allowed("create", "services").await;
+    namespace.wait_until_allowed("patch", "pods").await;
+    let application = application(&helm, &name);
+    let deployment = application.iter().find(|document| document["kind"] == "Deployment").unwrap();
+    let outcome = creator::run(&namespace, "app-0", template(deployment).unwrap()).await;
+    assert!(outcome.file("nodeport.conf").unwrap().contains("IPF_NODEPORT = "));
+
+    // The watcher's account, with a Service whose pod is gone.
+    let namespace = namespace.with_account(WATCHER);
+    namespace.wait_until_allowed("delete", "services").await;
+    let pod = namespace.pod("gone-0").create().await;
+    let service = pod.service().without_owner().create().await;
+    pod.delete().await;
+    Run::watcher(&namespace).await.args(["--once"]).run().await.expect_code(0);
+    service.gone().await;
+
+    let deployments = namespace.api::<Deployment>();
+    let watchers = deployments.list(&Default::default()).await.unwrap().items;
+    assert_eq!(watchers.len(), 1, "one watcher");
+    helm.run(&["upgrade", RELEASE, CHART, "--namespace", &name, "--set", "watcher.replicas=2"]).unwrap();
+    let upgraded = deployments.get(watchers[0].metadata.name.as_deref().unwrap()).await.unwrap();
+    assert_eq!(serde_json::to_value(upgraded).unwrap()["spec"]["replicas"], 2);
+    helm.run(&["uninstall", RELEASE, "--namespace", &name]).unwrap();
+    assert!(namespace.api::<ConfigMap>().get_opt(CREATOR).await.unwrap().is_none());
+    let left = namespace.api::<Service>().list(&Default::default()).await.unwrap().items;
+    assert_eq!(left.len(), 1, "the Service of a live pod stays");
+}
+
+/// What the example of an application's chart renders, from a copy, into which Helm puts the chart that it depends on.
+fn application(helm: &Helm, namespace: &str) -> Vec<Value> {
+    let copy = helm.folder().join("charts");
+    if !copy.exists() {
+        let copied = Command::new("cp").arg("-R").arg(cargo::workspace().join("charts")).arg(&copy).status().unwrap();
+        assert!(copied.success());
+        helm.run(&["dependency", "build", &copy.join("example-application").display().to_string()]).unwrap();
+    }
+    helm.template(&copy.join("example-application").display().to_string(), namespace, "").unwrap()
+}
+
+#[tokio::test]
+async fn an_application_that_includes_its_templates_is_as_the_examples_are() {
+    let Some(control_plane) = ControlPlane::shared().await else { return };
+    let namespace = restricted(control_plane).await;
+    let documents = application(&Helm::new(), namespace.name());
+    let workloads: Vec<_> = documents.iter().filter(|document| template(document).is_some()).collect();
+    assert_eq!(workloads.len(), 2, "{documents:?}");
+    for workload in workloads {
+        dry_run(&namespace, workload).await.unwrap();
+        let pod = create_pod(&namespace, template(workload).unwrap()).await.unwrap();
+        assert_hardened(&pod, "the example application");
+        assert_token_is_the_creators(&pod, "the example application");
+        assert_eq!(pod.metadata.labels.unwrap()["product"], "ipfv2");
+    }
+}
+
+#[test]
+fn its_files_are_all_there() {
+    // Helm packages what is in the folder: a file that is ignored by mistake is missing only for users.
+    let helm = Helm::new();
+    let folder = helm.folder().display().to_string();
+    helm.run(&["package", CHART, "--destination", &folder]).unwrap();
+    let package =
+        fs::read_dir(&folder).unwrap().flatten().find(|file| file.path().extension().is_some_and(|end| end == "tgz"));
+    let listed = Command::new("tar").arg("--list").arg("--file").arg(package.unwrap().path()).output().unwrap();
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    for file in ["values.schema.json", "README.md", "policies/services.yaml", "files/rules.yaml", "templates/NOTES.txt"]
+    {
+        assert!(listed.contains(file), "{file} is not in the package: {listed}");
+    }
+}
