@@ -83,11 +83,12 @@ fast-tests:
 	$(call timed,Build of the programs as they ship,cargo build --release)
 	$(call timed,Build of the tests on a control plane,cargo test --no-run --package cluster-tests)
 
+# Who asks for these wants no skipping.
 .PHONY: e2e
 e2e: tools
 	@tests/go/build.sh --check $(CONTROL_PLANE) $(TEST_PROGRAMS)
 	@$(MAKE) --no-print-directory -j2 test-programs build
-	$(call timed,Tests on nodes,cargo test --package cluster-tests --test nodes)
+	$(call timed,Tests on nodes,CI=true cargo test --package cluster-tests --test nodes --test isolation)
 
 # Numbers of pods that the watcher is measured with, and of pods of others in the end, to be done sooner: 1000,3000 and 5000.
 BENCH_SCALE ?=

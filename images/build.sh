@@ -53,10 +53,10 @@ containerfile=$here/Containerfile context=$here temporary=''
 if [ -n "$programs" ]; then
   context=$programs temporary=$(mktemp -d)
   containerfile=$temporary/Containerfile
-  sed -e '/ AS build$/,/^$/d' -e 's|COPY --from=build /programs/|COPY |' "$here/Containerfile" >"$containerfile"
+  sed -e '/ AS build$/,/^$/d' -e 's|COPY --from=build --chmod=0755 /programs/|COPY --chmod=0755 |' "$here/Containerfile" >"$containerfile"
 fi
 
-# What is only saved leaves nothing in the builder's storage.
+# What is only saved leaves nothing in the storage of podman and buildah.
 storage=''
 [ -z "$save" ] || [ "$engine" = docker ] || storage=$(mktemp -d)
 trap 'rm -rf "$storage" "$temporary"' EXIT
@@ -78,6 +78,9 @@ for target in creator watcher; do
   set -- --file "$containerfile" --target "$target" --tag "$full:latest" \
     --build-arg "VERSION=$version" --build-arg "REVISION=$revision"
   [ -n "$save" ] || set -- "$@" --tag "$full:$version"
+  # With docker, what has the name already gets it back afterwards.
+  before=''
+  [ -z "$save" ] || [ "$engine" != docker ] || before=$(docker image inspect --format '{{.Id}}' "$full:latest" 2>/dev/null || :)
   engine build --quiet "$@" "$context" >/dev/null
   if [ -z "$save" ]; then
     echo "$full:latest, $full:$version"
@@ -85,7 +88,10 @@ for target in creator watcher; do
   fi
   rm -f "$save/$name.tar"
   case "$engine" in
-    docker) docker save --output "$save/$name.tar" "$full:latest"; docker image rm "$full:latest" >/dev/null ;;
+    docker)
+      docker save --output "$save/$name.tar" "$full:latest"
+      if [ -n "$before" ]; then docker tag "$before" "$full:latest"; else docker image rm "$full:latest" >/dev/null; fi
+      ;;
     podman) engine save --quiet --output "$save/$name.tar" "$full:latest" ;;
     buildah) engine push --quiet "$full:latest" "docker-archive:$save/$name.tar:$full:latest" ;;
   esac

@@ -146,7 +146,7 @@ impl Run<'_> {
                     Removal::Changed(error) => Obstacle::Changing(error),
                     Removal::Forbidden(source) if why.goes_by_itself() => Obstacle::Predecessor { why, source },
                     Removal::Forbidden(source) => {
-                        return Err(EnsureError::MayNotDelete { service: self.task.label(), why, source });
+                        return Err(EnsureError::MayNotReplace { service: self.task.label(), why, source });
                     }
                 },
             };

@@ -109,7 +109,7 @@ pub enum EnsureError {
     },
     /// A Service that only the creator could remove, and may not.
     #[error("Service {service} must be replaced, because {why}")]
-    MayNotDelete {
+    MayNotReplace {
         /// Namespace and name.
         service: String,
         /// Why it must go.

@@ -78,7 +78,7 @@ fn of_ensure(error: &EnsureError) -> Exit {
         EnsureError::Refused(error) => of_refusal(error),
         EnsureError::Call(error) => of_call(error),
         EnsureError::Taken { .. } | EnsureError::PodGone(_) => Exit::Taken,
-        EnsureError::MayNotDelete { .. } | EnsureError::Mutated { .. } => Exit::Forbidden,
+        EnsureError::MayNotReplace { .. } | EnsureError::Mutated { .. } => Exit::Forbidden,
         EnsureError::TimeIsUp { obstacle, .. } => match obstacle {
             Obstacle::NoPort(_) => Exit::NoPort,
             Obstacle::NameTaken

@@ -122,7 +122,8 @@ with_progress() {
 # The modules of another Kubernetes version: the same programs and staging modules, pinned anew.
 pin_other_version() {
   modules=$cache/kubernetes-$version/modules
-  [ ! -e "$modules/pinned" ] || return 0
+  pinned=$modules/pinned-$(cksum <"$here/build.sh" | cut -d ' ' -f 1)
+  [ ! -e "$pinned" ] || return 0
   rm -rf "$modules"
   mkdir -p "$modules"
   cd "$modules"
@@ -134,7 +135,7 @@ pin_other_version() {
   for program in kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet kubectl; do
     go get -tool "k8s.io/kubernetes/cmd/$program@v$version"
   done
-  : >pinned
+  : >"$pinned"
 }
 
 build() {

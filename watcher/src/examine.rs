@@ -10,7 +10,7 @@ use common::ownership::{Claim, PodRef, claim_once_proven};
 use k8s_openapi::api::core::v1::Service;
 
 use crate::{
-    orphan::{Kept, Read, Reason, Rules, Standing, Until, Verdict, judge, standing, while_it_goes},
+    orphan::{Kept, Read, Reason, Remover, Rules, Standing, Until, Verdict, judge, standing, while_it_goes},
     suspects::{Case, Memory, Subject},
     uid::Uid,
 };
@@ -174,9 +174,10 @@ impl Examination {
         let memory = self.case.memory.of(subject, now);
         let memory = standing.map_or(memory, |standing| memory.after(standing, now));
         self.case.memory = memory;
-        let is_owned =
-            service.metadata.owner_references.iter().flatten().any(|owner| Some(&owner.uid) == pod_uid.as_ref());
-        let soon = while_it_goes(read, is_owned, self.case.begun.saturating_duration_since(memory.noticed));
+        let mut owners = service.metadata.owner_references.iter().flatten();
+        let is_owned = owners.any(|owner| Some(&owner.uid) == pod_uid.as_ref());
+        let remover = if is_owned { Remover::Collector } else { Remover::Watcher };
+        let soon = while_it_goes(read, remover, self.case.begun.saturating_duration_since(memory.noticed));
         // An answer may be late. How long the pod has been so is counted from the end of the first look that found it so to
         // the beginning of this one, never more than lies between the two reads.
         match judge(&claim, standing, memory, self.rules, self.case.begun) {
@@ -207,7 +208,7 @@ mod tests {
     use super::*;
     use crate::{
         object::Key,
-        orphan::{Life, Object},
+        orphan::{Fate, Life},
         suspects::{Known, Suspect},
     };
 
@@ -349,7 +350,7 @@ mod tests {
     #[test]
     fn a_pod_that_finished_because_it_is_deleted_is_looked_for_until_it_is_gone() {
         let now = Instant::now();
-        let going = Read::Present { uid: "u1".into(), life: Life::Finished { ended_ago: None, object: Object::Goes } };
+        let going = Read::Present { uid: "u1".into(), life: Life::Finished { ended_ago: None, fate: Fate::Goes } };
         for (case, made) in [("ours", ours("app-0", "u1")), ("the original tool's", original())] {
             let mut examination = examination(Some("u1"), now);
             let Step::Done(Finding::Wait { at, .. }) = examination.read_both(Some(made), &going, now) else {
@@ -388,10 +389,8 @@ mod tests {
     #[test]
     fn what_was_seen_for_an_earlier_pod_says_nothing_about_this_one() {
         let now = Instant::now();
-        let evicted = |uid: &str| Read::Present {
-            uid: uid.into(),
-            life: Life::Finished { ended_ago: None, object: Object::Stays },
-        };
+        let evicted =
+            |uid: &str| Read::Present { uid: uid.into(), life: Life::Finished { ended_ago: None, fate: Fate::Stays } };
         let mut first = examination(None, now);
         let Step::Done(Finding::Wait { memory, .. }) = first.read_both(Some(ours("app-0", "u1")), &evicted("u1"), now)
         else {

@@ -119,13 +119,13 @@ pub enum Life {
         /// How long ago its last container ended; `None` where none ever ran, as with an evicted pod.
         ended_ago: Option<Duration>,
         /// What becomes of its object.
-        object: Object,
+        fate: Fate,
     },
 }
 
 /// What becomes of the object of a finished pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Object {
+pub enum Fate {
     /// It stays.
     Stays,
     /// It is being deleted.
@@ -157,7 +157,7 @@ impl Read {
         let life = match phase {
             Some("Succeeded" | "Failed") => Life::Finished {
                 ended_ago: last_end(pod).map(|end| ago(end, now)),
-                object: if pod.metadata.deletion_timestamp.is_some() { Object::Goes } else { Object::Stays },
+                fate: if pod.metadata.deletion_timestamp.is_some() { Fate::Goes } else { Fate::Stays },
             },
             _ => Life::Alive,
         };
@@ -242,16 +242,26 @@ pub fn judge(claim: &Claim, standing: Option<Standing>, memory: Memory, rules: R
     }
 }
 
-/// When to look again, whatever the verdict, at a Service whose pod has been noticed to go for this long: `None` where that
-/// is not needed.
+/// Who removes a Service when its pod's object is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remover {
+    /// Kubernetes' garbage collector: the pod owns it.
+    Collector,
+    /// The watcher.
+    Watcher,
+}
+
+/// When to look again, whatever the verdict, at a Service that has been suspect for this long, because its pod is about to
+/// go: `None` where that is not needed.
 ///
 /// A pod that is deleted finishes first, and the watch, which has no finished pods, reports that as its end. Nobody reports
 /// when its object is gone. A Service that it owns is collected then; for any other the pod is looked for again and again,
 /// at pauses as long as the time passed.
 #[must_use]
-pub fn while_it_goes(read: &Read, is_owned: bool, noticed_for: Duration) -> Option<Duration> {
-    let goes = matches!(read, Read::Present { life: Life::Finished { object: Object::Goes, .. }, .. });
-    (goes && !is_owned && noticed_for < GOES_SOON).then(|| noticed_for.clamp(FIRST_LOOK, LONGEST_PAUSE))
+pub fn while_it_goes(read: &Read, remover: Remover, suspect_for: Duration) -> Option<Duration> {
+    let goes = matches!(read, Read::Present { life: Life::Finished { fate: Fate::Goes, .. }, .. });
+    let looks = goes && remover == Remover::Watcher && suspect_for < GOES_SOON;
+    looks.then(|| suspect_for.clamp(FIRST_LOOK, LONGEST_PAUSE))
 }
 
 #[cfg(test)]
@@ -292,8 +302,7 @@ mod tests {
 
     #[test]
     fn every_row() {
-        let finished =
-            |ended_ago: Option<u64>| Life::Finished { ended_ago: ended_ago.map(seconds), object: Object::Stays };
+        let finished = |ended_ago: Option<u64>| Life::Finished { ended_ago: ended_ago.map(seconds), fate: Fate::Stays };
         let keep = Verdict::Keep(Kept::PodLives);
         let table = [
             ("ours, pod lives", ours(), present("u1", Life::Alive), RULES, None, keep.clone()),
@@ -422,7 +431,7 @@ mod tests {
         let running = json!({"name": "c", "image": "i", "imageID": "", "ready": true, "restartCount": 0,
             "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}});
         let finished = |ended_ago: Option<u64>| {
-            present("u1", Life::Finished { ended_ago: ended_ago.map(seconds), object: Object::Stays })
+            present("u1", Life::Finished { ended_ago: ended_ago.map(seconds), fate: Fate::Stays })
         };
         for (case, status, expected) in [
             ("no status", json!({}), present("u1", Life::Alive)),
@@ -484,27 +493,27 @@ mod tests {
 
     #[test]
     fn the_pod_of_a_service_without_owner_is_looked_for_until_its_object_is_gone() {
-        let going = |object| present("u1", Life::Finished { ended_ago: Some(Duration::ZERO), object });
+        let going = |fate| present("u1", Life::Finished { ended_ago: Some(Duration::ZERO), fate });
         let millis = Duration::from_millis;
-        for (noticed_for, expected) in [
+        for (suspect_for, expected) in [
             (millis(0), Some(millis(200))),
             (millis(900), Some(millis(900))),
             (seconds(40), Some(seconds(10))),
             (seconds(60), None),
         ] {
-            assert_eq!(while_it_goes(&going(Object::Goes), false, noticed_for), expected, "{noticed_for:?}");
+            assert_eq!(while_it_goes(&going(Fate::Goes), Remover::Watcher, suspect_for), expected, "{suspect_for:?}");
         }
-        for (case, read, is_owned) in [
-            ("it is collected", going(Object::Goes), true),
-            ("it stays", going(Object::Stays), false),
-            ("it lives", present("u1", Life::Alive), false),
-            ("it is gone", Read::Absent, false),
+        for (case, read, remover) in [
+            ("it is collected", going(Fate::Goes), Remover::Collector),
+            ("it stays", going(Fate::Stays), Remover::Watcher),
+            ("it lives", present("u1", Life::Alive), Remover::Watcher),
+            ("it is gone", Read::Absent, Remover::Watcher),
         ] {
-            assert_eq!(while_it_goes(&read, is_owned, millis(0)), None, "{case}");
+            assert_eq!(while_it_goes(&read, remover, millis(0)), None, "{case}");
         }
         let pod = json!({"metadata": {"name": "app-0", "uid": "u1", "deletionTimestamp": "2026-01-01T00:09:00Z"},
             "status": {"phase": "Succeeded"}});
         let read = Read::of(Some(&serde_json::from_value(pod).unwrap()), "2026-01-01T00:10:00Z".parse().unwrap());
-        assert_eq!(read, present("u1", Life::Finished { ended_ago: None, object: Object::Goes }));
+        assert_eq!(read, present("u1", Life::Finished { ended_ago: None, fate: Fate::Goes }));
     }
 }

@@ -1,6 +1,6 @@
 //! Two real nodes to look around in: `cargo run -p cluster-tests --bin nodes`, ended by Ctrl-C.
 
-use std::{future::pending, process::ExitCode};
+use std::process::ExitCode;
 
 use cluster_tests::nodes::{Cluster, NODES, Network, preflight};
 
@@ -25,5 +25,13 @@ async fn main() -> ExitCode {
         println!("# nsenter --net={} COMMAND: on {node}, {}", network.display(), node.address());
     }
     println!("# Ctrl-C ends it; nothing stays behind.");
-    pending().await
+    // Where it was started in the background, Ctrl-C's signal is ignored unless somebody asks for it.
+    match tokio::signal::ctrl_c().await {
+        Ok(()) => cluster.close().await,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::harness::cargo;
 
-/// The user that images run as, unless a pod says otherwise: nobody, as distroless images have it.
+/// The user that images run as, unless a pod says otherwise: `nonroot`, as distroless images have it.
 const USER: &str = "65532:65532";
 
 /// An image to be made of a folder's content.

@@ -3,7 +3,7 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    process::{self, Command},
+    process::{self, Command, Stdio},
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -17,7 +17,7 @@ use crate::harness::keeper::{Keeper, KeeperError};
 const SCRIPT: &str = include_str!("machine.sh");
 
 /// How the real machine starts it. When this goes, so does all that is in it.
-pub(super) const UNSHARE: [&str; 9] =
+const UNSHARE: [&str; 9] =
     ["--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child", "--mount-proc", "--propagation=private"];
 
 /// What control groups of test machines are called, with the process id of the test and a number.
@@ -48,13 +48,8 @@ impl Machine {
     pub(super) fn start() -> Result<Self, KeeperError> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         remove_left_groups();
-        let number = STARTED.fetch_add(1, Ordering::Relaxed);
-        let group = format!("{GROUP}-{}-{number}", process::id());
-        let mut command = Command::new("unshare");
-        command.args(UNSHARE).args(["sh", "-c", SCRIPT, "sh"]).arg(Keeper::program());
-        command.args([&group, CONTROL_PLANE, CLIENT]);
-        command.args(ADDRESSES.iter().map(|Addresses { name, node, pods }| format!("{name}={node}={pods}")));
-        let keeper = Keeper::start_by(command)?;
+        let group = format!("{GROUP}-{}-{}", process::id(), STARTED.fetch_add(1, Ordering::Relaxed));
+        let keeper = Keeper::start_by(command(&Keeper::program(), &group))?;
         let first = first_child(keeper.pid()).ok_or(KeeperError::Gone)?;
         Ok(Self { keeper, group, first })
     }
@@ -73,6 +68,27 @@ impl Machine {
             Network::Client => format!("/proc/{first}/root/run/netns/client").into(),
         }
     }
+}
+
+/// Whether such a machine can be had here: one is started with nothing on it.
+///
+/// # Errors
+/// What the first step said that failed.
+pub(super) fn check() -> Result<(), String> {
+    let output = command(Path::new("true"), &format!("{GROUP}-{}-check", process::id())).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("unshare: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+}
+
+/// The command that starts a machine, with this program in place of its keeper.
+fn command(keeper: &Path, group: &str) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(UNSHARE).args(["sh", "-c", SCRIPT, "sh"]).arg(keeper).args([group, CONTROL_PLANE, CLIENT]);
+    command.args(ADDRESSES.iter().map(|Addresses { name, node, pods }| format!("{name}={node}={pods}")));
+    command
 }
 
 /// unshare --fork has one child.

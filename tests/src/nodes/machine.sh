@@ -69,6 +69,7 @@ controllers() {
     echo "+$controller" >"$1/cgroup.subtree_control" 2>/dev/null || :
   done
 }
+permitted=$(cat /sys/fs/cgroup/cgroup.subtree_control 2>/dev/null || :)
 for hierarchy in $hierarchies; do
   controllers "$hierarchy"
   mkdir "$hierarchy/$group"
@@ -94,5 +95,12 @@ for attempt in 1 2 3 4 5 6 7 8 9 10; do
   rest=$(find $hierarchies -maxdepth 1 -name "$group")
   [ -n "$rest" ] || break
   sleep 0.1
+done
+# What version 2 did not hand to groups before, it need not after.
+for controller in $(cat /sys/fs/cgroup/cgroup.subtree_control 2>/dev/null || :); do
+  case " $permitted " in
+    *" $controller "*) ;;
+    *) echo "-$controller" >/sys/fs/cgroup/cgroup.subtree_control 2>/dev/null || : ;;
+  esac
 done
 exit "$status"

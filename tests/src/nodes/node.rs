@@ -128,6 +128,8 @@ root = "{root}"
 state = "{state}"
 [grpc]
   address = "{socket}"
+[plugins.'io.containerd.internal.v1.opt']
+  path = "{opt}"
 [plugins.'io.containerd.cri.v1.images'.pinned_images]
   sandbox = "{SANDBOX_IMAGE}"
 [plugins.'io.containerd.cri.v1.runtime']
@@ -143,6 +145,7 @@ state = "{state}"
             root = self.state("containerd"),
             state = self.state("containerd-state"),
             socket = self.socket(),
+            opt = self.state("opt"),
             plugins = programs.cni.display(),
             cni = self.path("cni"),
         )

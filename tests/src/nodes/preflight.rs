@@ -1,20 +1,21 @@
 //! Whether this machine can have nodes.
 
-use std::process::{Command, Stdio};
+use std::{env, sync::OnceLock};
 
-use super::machine::UNSHARE;
+use super::machine;
 use crate::harness::{
     preflight::{self, Level},
     programs::NodePrograms,
 };
 
 /// What nodes need beside what is built: the program, and the Debian package that has it.
-const TOOLS: [(&str, &str); 7] = [
+const TOOLS: [(&str, &str); 8] = [
     ("ip", "iproute2"),
     ("nft", "nftables"),
     ("conntrack", "conntrack"),
     ("runc", "runc"),
     ("unshare", "util-linux"),
+    ("nsenter", "util-linux"),
     ("tar", "tar"),
     ("sha256sum", "coreutils"),
 ];
@@ -33,13 +34,12 @@ pub fn check() -> Result<(), String> {
         return Err(format!("nodes need programs of Debian's packages {}", missing.join(", ")));
     }
     super::image::check()?;
-    let script = "mount -t tmpfs tmpfs /run && ip link add test type bridge && ip netns add test";
-    let output = Command::new("unshare").args(UNSHARE).args(["sh", "-c", script]).stdin(Stdio::null()).output();
-    let output = output.map_err(|error| format!("unshare: {error}"))?;
-    if !output.status.success() {
-        let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(format!("root may not make networks and mounts of its own here: {message}"));
+    // On the nodes' machine /run is another, and what is written to /var stays there.
+    let temporary = env::temp_dir();
+    if ["/run", "/var"].iter().any(|hidden| temporary.canonicalize().is_ok_and(|path| path.starts_with(hidden))) {
+        return Err(format!("nodes need a temporary folder outside /run and /var: set TMPDIR, which is {temporary:?}"));
     }
+    machine::check().map_err(|error| format!("root may not make networks and mounts of its own here: {error}"))?;
     NodePrograms::check().map_err(|error| error.to_string())
 }
 
@@ -49,10 +49,11 @@ pub fn check() -> Result<(), String> {
 /// With the reason, when `CI=true`.
 #[must_use]
 pub fn require() -> bool {
-    preflight::report("nodes", check())
+    static CHECKED: OnceLock<Result<(), String>> = OnceLock::new();
+    preflight::report("nodes", CHECKED.get_or_init(check).clone())
 }
 
 fn runs(tool: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|folder| folder.join(tool).is_file())
 }

@@ -87,6 +87,8 @@ async fn the_api_server_accepts_what_it_renders() {
         let documents =
             helm.template(CHART, namespace.name(), values).unwrap_or_else(|error| panic!("{what}: {error}"));
         assert!(documents.len() > 4, "{what}: {documents:?}");
+        let policies = documents.iter().filter(|document| document["kind"] == "ValidatingAdmissionPolicy").count();
+        assert_eq!(policies, if what == "hardened" { 4 } else { 0 }, "{what}");
         for mut document in documents.into_iter().filter(is_known) {
             // The namespaces of the values need not be there.
             if document["metadata"]["namespace"].is_string() {

@@ -58,7 +58,14 @@ async fn the_documented_deployment_is_reachable_at_what_its_file_says() {
             let answer = cluster.reach(Network::Client, pods::address(from, 8558), &dial).await;
             assert_eq!(answer, pods::name(&pod), "{what}");
         }
-        assert_eq!(cluster.get(Network::Client, at(node.other(), port), "/").await, Answer::Silence, "Local");
+        let other = at(node.other(), port);
+        eventually(pods::PODS_READY, &format!("{other} drops it: Local"), async || {
+            match cluster.get(Network::Client, other, "/").await {
+                Answer::Silence => Ok(()),
+                other => Err(format!("{other:?}")),
+            }
+        })
+        .await;
     }
 }
 

@@ -26,7 +26,8 @@ fn service(name: &str, node_port: Option<u16>) -> Service {
 
 #[tokio::test]
 async fn a_node_port_leads_to_the_pods_from_every_node_until_its_service_is_deleted() {
-    let Some(cluster) = Cluster::shared().await else { return };
+    // Nobody else may take the port that is let go.
+    let Some(cluster) = Cluster::alone().await else { return };
     let namespace = cluster.control_plane().namespace().await;
     let services = namespace.api::<Service>();
 

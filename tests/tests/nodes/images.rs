@@ -17,7 +17,7 @@ fn read(archive: &Path, file: &str) -> Value {
 }
 
 #[test]
-fn they_hold_nothing_but_the_program_and_run_as_nobody() {
+fn they_hold_nothing_but_the_program_and_run_without_root() {
     if !preflight::require() {
         return;
     }

@@ -8,6 +8,5 @@ mod documented;
 mod every_node;
 mod examples;
 mod images;
-mod isolation;
 mod observer;
 mod support;

@@ -88,7 +88,7 @@ where
 {
     let list = api.list(&ListParams::default().limit(1)).await.unwrap();
     assert!(list.items.iter().all(|object| read(true, object).is_none()), "there are some already");
-    let version = list.metadata.resource_version.unwrap();
+    let mut version = list.metadata.resource_version.unwrap();
     let mut stream = Box::pin(api.watch(&WatchParams::default(), &version).await.unwrap());
     let mut seen = Vec::new();
     loop {
@@ -98,13 +98,19 @@ where
             event = stream.next() => event,
             _ = ended.changed() => return seen,
         };
-        let (is_there, object) = match event.expect("the watch lasts").unwrap() {
+        let Some(event) = event else {
+            // The API server ends each watch after some minutes; it goes on where it was.
+            stream.set(api.watch(&WatchParams::default(), &version).await.unwrap());
+            continue;
+        };
+        let (is_there, object) = match event.unwrap() {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => (true, object),
             WatchEvent::Deleted(object) => (false, object),
             WatchEvent::Bookmark(_) => continue,
             WatchEvent::Error(error) => panic!("{error:?}"),
         };
-        let revision = object.resource_version().unwrap().parse().unwrap();
+        version = object.resource_version().unwrap();
+        let revision = version.parse().unwrap();
         seen.extend(read(is_there, &object).map(|what| Event { revision, what }));
     }
 }

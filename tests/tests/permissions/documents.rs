@@ -28,6 +28,16 @@ fn every_file_of_least_privilege_is_in_the_table() {
 }
 
 #[test]
+fn files_that_are_joined_for_one_kubectl_stay_apart() {
+    for folder in ["permissions/least-privilege", "permissions/hardened"] {
+        let texts: Vec<_> = manifests(folder).into_iter().map(|name| read(&format!("{folder}/{name}"))).collect();
+        let documents = |text: &String| serde_saphyr::from_multiple::<serde_json::Value>(text).unwrap();
+        let apart: Vec<_> = texts.iter().flat_map(documents).collect();
+        assert_eq!(documents(&texts.concat()), apart, "{folder}");
+    }
+}
+
+#[test]
 fn every_policy_denies_what_it_refuses_and_what_it_cannot_judge() {
     for policy in POLICIES {
         let [document, binding] = policies::read(policy);

@@ -1,5 +1,7 @@
 //! What nodes do to a machine, they do not do to this one.
 
+#![cfg(test)]
+
 use std::{
     collections::BTreeMap,
     fs,
@@ -11,14 +13,18 @@ use std::{
 
 use cluster_tests::{
     harness::{cargo, eventually},
-    nodes::Cluster,
+    nodes::preflight,
 };
 use rustix::process::{Pid, Signal, kill_process};
+use tokio::sync::Mutex;
 
 /// How long all of it may take to end.
 const ENDED: Duration = Duration::from_secs(60);
 
-/// What the issue is about: by name, what is there.
+/// One test at a time: what another does is not to be found here.
+static ALONE: Mutex<()> = Mutex::const_new(());
+
+/// What nodes change about a machine that they are on: by name, what is there.
 fn machine() -> BTreeMap<&'static str, String> {
     let output = |program: &str, args: &[&str]| {
         let output = Command::new(program).args(args).output().unwrap();
@@ -33,20 +39,24 @@ fn machine() -> BTreeMap<&'static str, String> {
         ("rules", output("nft", &["list", "ruleset"])),
         ("mounts", fs::read_to_string("/proc/self/mountinfo").unwrap()),
         ("settings", settings(Path::new("/proc/sys"))),
+        ("files", output("find", &["/opt", "/etc", "/var/lib", "-maxdepth", "2"])),
     ])
 }
 
 /// All settings below a folder, but for those that only report what is going on.
 fn settings(folder: &Path) -> String {
-    const REPORTS: [&str; 8] = [
+    const REPORTS: [&str; 11] = [
+        "/fs/aio-nr",
         "/fs/dentry-state",
         "/fs/file-nr",
         "/fs/inode-nr",
         "/fs/inode-state",
-        "/kernel/random",
-        "/ns_last_pid",
-        "/fs/aio-nr",
         "/fs/quota",
+        "/kernel/ns_last_pid",
+        "/kernel/perf_event_max_sample_rate",
+        "/kernel/pty/nr",
+        "/kernel/random",
+        "/nf_conntrack_count",
     ];
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).unwrap().flatten() {
@@ -89,14 +99,15 @@ struct Nodes {
 impl Nodes {
     /// Starts a cluster in a process of its own, and waits until it is up.
     fn start() -> Self {
-        let mut process = Command::new(cargo::nodes()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let process = Command::new(cargo::nodes()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut nodes = Self { process, folder: String::new(), holder: 0 };
+        let lines = BufReader::new(nodes.process.stdout.take().unwrap()).lines().map_while(Result::ok);
         let lines: Vec<_> = lines.take_while(|line| !line.contains("Ctrl-C")).collect();
         let after = |text: &str| lines.iter().find_map(|line| Some(line.split_once(text)?.1.to_owned()));
         let kubeconfig = after("KUBECONFIG=").expect("it prints its kubeconfig");
-        let folder = Path::new(&kubeconfig).parent().unwrap().display().to_string();
-        let holder = after("# process ").unwrap().split(':').next().unwrap().parse().unwrap();
-        Self { process, folder, holder }
+        nodes.folder = Path::new(&kubeconfig).parent().unwrap().display().to_string();
+        nodes.holder = after("# process ").unwrap().split(':').next().unwrap().parse().unwrap();
+        nodes
     }
 
     fn signal(&self, signal: Signal) {
@@ -105,7 +116,12 @@ impl Nodes {
 
     /// Waits until nothing of it is left.
     async fn ended(mut self) {
-        self.process.wait().unwrap();
+        let process = &mut self.process;
+        eventually(ENDED, "it has ended", async || match process.try_wait() {
+            Ok(Some(_)) => Ok(()),
+            other => Err(format!("{other:?}")),
+        })
+        .await;
         eventually(ENDED, "nothing of it runs any more", async || {
             let left = processes(&self.folder);
             if left.is_empty() { Ok(()) } else { Err(left.join("\n")) }
@@ -114,10 +130,20 @@ impl Nodes {
     }
 }
 
+impl Drop for Nodes {
+    /// Also where a test fails.
+    fn drop(&mut self) {
+        let _ended_already = self.process.kill();
+        let _reaped_already = self.process.wait();
+    }
+}
+
 #[tokio::test]
 async fn the_machine_is_the_same_while_nodes_are_up_and_after() {
-    // No other test of this process builds an image meanwhile, or starts nodes.
-    let Some(_alone) = Cluster::alone().await else { return };
+    if !preflight::require() {
+        return;
+    }
+    let _alone = ALONE.lock().await;
     let before = machine();
     let compare = |when: &str| {
         for (what, now) in machine() {
@@ -142,7 +168,10 @@ async fn the_machine_is_the_same_while_nodes_are_up_and_after() {
 
 #[tokio::test]
 async fn what_holds_the_machine_takes_all_of_it_along() {
-    let Some(_alone) = Cluster::alone().await else { return };
+    if !preflight::require() {
+        return;
+    }
+    let _alone = ALONE.lock().await;
     let before = machine();
     let nodes = Nodes::start();
     let id = nodes.process.id();
