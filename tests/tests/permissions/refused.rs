@@ -79,9 +79,10 @@ async fn what_is_left_to_a_thief() {
         ("its pod's Service", Thief::Pod("app-0"), creation(json!({}))),
         ("labels", Thief::Pod("app-0"), creation(json!({"metadata": {"labels": {"app": "payments"}}}))),
         (
+            // Of those that Kubernetes gives to nobody by itself while it has others.
             "a free node port",
             Thief::Pod("app-0"),
-            creation(json!({"spec": {"ports": [{"port": 22, "nodePort": 30099}]}})),
+            creation(json!({"spec": {"ports": [{"port": 22, "nodePort": 30083}]}})),
         ),
         ("a free cluster IP", Thief::Pod("app-0"), creation(json!({"spec": {"clusterIP": "10.96.99.99"}}))),
         ("a narrower selector", Thief::Pod("app-0"), creation(json!({"spec": {"selector": {"app": "shop"}}}))),
