@@ -91,7 +91,10 @@ impl<'a> Life<'a> {
         for (uid, pod) in pods {
             let port = pods::node_port(&self.namespace, pods::name(pod), "akka-management").await;
             let file = self.cluster.reach(Network::Client, at(pods::node(pod), port), "/file").await;
-            assert!(file.contains(&format!("IPF_MANAGEMENTPORT = {port}\n")), "{file}");
+            let artery = pods::node_port(&self.namespace, pods::name(pod), "akka-artery").await;
+            for line in [format!("IPF_MANAGEMENTPORT = {port}\n"), format!("IPF_NODEPORT = {artery}\n")] {
+                assert!(file.contains(&line), "{line} is not in {file}");
+            }
             files.insert(uid.clone(), file);
         }
         files

@@ -32,7 +32,12 @@ async fn two_of_them_look_after_their_own_namespaces() {
     elsewhere.assert_untouched().await;
     pod_elsewhere.delete().await;
     elsewhere.gone().await;
-    assert!(running.get("/metrics").await.body.contains(r#"deletions_total{reason="PodGone"} 2"#));
+    // The Service may be seen to be gone before its deletion is answered.
+    eventually(std::time::Duration::from_secs(30), "both deletions are counted", async || {
+        let body = running.get("/metrics").await.body;
+        if body.contains(r#"deletions_total{reason="PodGone"} 2"#) { Ok(()) } else { Err(body + &running.stderr()) }
+    })
+    .await;
     other.terminate().await.expect_code(0);
     // Its log is text, for people.
     let outcome = running.terminate().await.expect_code(0);
