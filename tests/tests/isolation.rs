@@ -16,13 +16,9 @@ use cluster_tests::{
     nodes::preflight,
 };
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::sync::Mutex;
 
 /// How long all of it may take to end.
 const ENDED: Duration = Duration::from_secs(60);
-
-/// One test at a time: what another does is not to be found here.
-static ALONE: Mutex<()> = Mutex::const_new(());
 
 /// What nodes change about a machine that they are on: by name, what is there.
 fn machine() -> BTreeMap<&'static str, String> {
@@ -143,18 +139,29 @@ async fn the_machine_is_the_same_while_nodes_are_up_and_after() {
     if !preflight::require() {
         return;
     }
-    let _alone = ALONE.lock().await;
     let before = machine();
     let compare = |when: &str| {
         for (what, now) in machine() {
             assert_eq!(now, before[what], "{what} {when}");
         }
     };
-    for (signal, what) in [(Signal::INT, "Ctrl-C"), (Signal::KILL, "SIGKILL")] {
+
+    // What holds the machine takes all of it along; nobody is left to remove its control groups and its folder.
+    let nodes = Nodes::start();
+    let (id, folder) = (nodes.process.id(), nodes.folder.clone());
+    assert!(!groups(id).is_empty() && !processes(&folder).is_empty(), "it is up");
+    compare("while nodes are up");
+    kill_process(Pid::from_raw(nodes.holder).unwrap(), Signal::KILL).unwrap();
+    nodes.signal(Signal::KILL);
+    nodes.ended().await;
+    compare("after all of it was killed");
+    fs::remove_dir_all(folder).unwrap();
+
+    // The next start removes these groups, and whatever ends it, nothing of it stays.
+    for (signal, what) in [(Signal::KILL, "SIGKILL"), (Signal::INT, "Ctrl-C")] {
         let nodes = Nodes::start();
+        assert_eq!(groups(id), Vec::<String>::new(), "the groups of the one before");
         let id = nodes.process.id();
-        assert!(!groups(id).is_empty() && !processes(&nodes.folder).is_empty(), "it is up");
-        compare("while nodes are up");
         nodes.signal(signal);
         nodes.ended().await;
         compare(&format!("after {what}"));
@@ -164,28 +171,4 @@ async fn the_machine_is_the_same_while_nodes_are_up_and_after() {
         })
         .await;
     }
-}
-
-#[tokio::test]
-async fn what_holds_the_machine_takes_all_of_it_along() {
-    if !preflight::require() {
-        return;
-    }
-    let _alone = ALONE.lock().await;
-    let before = machine();
-    let nodes = Nodes::start();
-    let id = nodes.process.id();
-    kill_process(Pid::from_raw(nodes.holder).unwrap(), Signal::KILL).unwrap();
-    nodes.signal(Signal::KILL);
-    let folder = nodes.folder.clone();
-    nodes.ended().await;
-    for (what, now) in machine() {
-        assert_eq!(now, before[what], "{what}");
-    }
-    // Nobody was left to remove these: the next start does.
-    fs::remove_dir_all(folder).unwrap();
-    let next = Nodes::start();
-    assert_eq!(groups(id), Vec::<String>::new());
-    next.signal(Signal::INT);
-    next.ended().await;
 }
