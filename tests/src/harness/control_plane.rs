@@ -379,7 +379,7 @@ impl ControlPlane {
 }
 
 /// The last lines of a log.
-fn tail(log: &Path) -> String {
+pub(crate) fn tail(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
     let lines: Vec<_> = text.lines().collect();
     lines[lines.len().saturating_sub(8)..].join("\n")

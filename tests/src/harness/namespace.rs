@@ -9,7 +9,10 @@ use k8s_openapi::api::{
     core::v1::{Namespace as Object, ServiceAccount},
     rbac::v1::{PolicyRule, Role},
 };
-use kube::{Api, Client, api::PostParams};
+use kube::{
+    Api, Client,
+    api::{Patch, PatchParams, PostParams},
+};
 use serde_json::{Value, json};
 
 use super::{ControlPlane, Event, NewPod, NewService, Pod, access::Credentials, eventually, manifests};
@@ -120,6 +123,17 @@ impl<'a> Namespace<'a> {
                 }
             }
         }
+    }
+
+    /// From now on only pods of the Pod Security level "restricted" are admitted here.
+    ///
+    /// # Panics
+    /// When the API refuses.
+    pub async fn restrict(&self) {
+        let label = json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
+        let namespaces: Api<Object> = Api::all(self.admin());
+        let patched = namespaces.patch(&self.name, &PatchParams::default(), &Patch::Merge(label)).await;
+        patched.unwrap_or_else(|error| panic!("cannot restrict namespace {}: {error}", self.name));
     }
 
     /// A pod to be created here.

@@ -59,8 +59,11 @@ pub fn require(level: Level) -> bool {
     report(level, check(level))
 }
 
-/// What [`require`] does with the result of a check.
-pub(crate) fn report(level: impl Display, checked: Result<(), String>) -> bool {
+/// What [`require`] does with the result of a check: true where it went well.
+///
+/// # Panics
+/// With the reason why it did not, when `CI=true`.
+pub fn report(level: impl Display, checked: Result<(), String>) -> bool {
     let Err(reason) = checked else { return true };
     assert!(env::var("CI").as_deref() != Ok("true"), "the level {level} cannot run here: {reason}");
     // Not eprintln!, which the test runner captures and drops when a test passes.

@@ -23,7 +23,9 @@ use super::{
     preflight,
 };
 use crate::harness::{
-    ControlPlane, Signal, StartError, cargo, eventually,
+    ControlPlane, Signal, StartError, cargo,
+    control_plane::tail,
+    eventually,
     keeper::{KeeperError, Process, protocol::Command},
     network,
     programs::{NodePrograms, Programs},
@@ -198,9 +200,7 @@ impl Cluster {
     /// The end of a program's log, for the message of a test that fails.
     #[must_use]
     pub fn log(&self, node: NodeName, program: Program) -> String {
-        let text = fs::read_to_string(self.node(node).log(program)).unwrap_or_default();
-        let lines: Vec<_> = text.lines().collect();
-        lines[lines.len().saturating_sub(20)..].join("\n")
+        tail(&self.node(node).log(program))
     }
 
     /// A folder of this cluster's own, removed with it.
@@ -229,16 +229,10 @@ impl Cluster {
     }
 
     fn run_scheduler(&self) -> Result<(), StartError> {
-        let (folder, kubeconfig) = (self.folder(), self.folder().join("scheduler.kubeconfig"));
+        let [kubeconfig, log] = ["scheduler.kubeconfig", "kube-scheduler.log"].map(|name| self.folder().join(name));
         fs::write(&kubeconfig, self.control_plane.kubeconfig_of("system:kube-scheduler", &[])?)?;
-        let mut command = Command {
-            program: self.programs.scheduler.clone(),
-            args: vec![format!("--kubeconfig={}", kubeconfig.display()), "--leader-elect=false".to_owned()],
-            ..self.node(NodeName::Node1).start(Program::Proxy, &self.programs)
-        };
-        command.stdout = folder.join("kube-scheduler.log");
-        command.stderr = command.stdout.clone();
-        self.machine.keeper.spawn(command)?;
+        let args = vec![format!("--kubeconfig={}", kubeconfig.display()), "--leader-elect=false".to_owned()];
+        self.machine.keeper.spawn(self.node(NodeName::Node1).command(&self.programs.scheduler, args, log))?;
         Ok(())
     }
 

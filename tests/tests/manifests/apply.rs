@@ -1,13 +1,12 @@
 //! Applying documents to the API server, strictly: a field that Kubernetes does not know is refused.
 
-use cluster_tests::harness::{ControlPlane, Namespace};
-use k8s_openapi::api::core::v1;
+use cluster_tests::harness::{ControlPlane, Namespace, manifests};
 use kube::{
     Api,
     api::{ApiResource, DynamicObject, Patch, PatchParams, TypeMeta},
     core::GroupVersionKind,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// A namespace in which only restricted pods run, with the accounts of least privilege.
 pub(crate) async fn restricted(control_plane: &ControlPlane) -> Namespace<'_> {
@@ -15,9 +14,7 @@ pub(crate) async fn restricted(control_plane: &ControlPlane) -> Namespace<'_> {
     for program in ["creator", "watcher"] {
         namespace.apply(&format!("permissions/least-privilege/{program}.yaml")).await;
     }
-    let label = json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
-    let namespaces: Api<v1::Namespace> = Api::all(namespace.admin());
-    namespaces.patch(namespace.name(), &PatchParams::default(), &Patch::Merge(label)).await.unwrap();
+    namespace.restrict().await;
     namespace
 }
 
@@ -28,8 +25,8 @@ pub(crate) async fn dry_run(namespace: &Namespace<'_>, document: &Value) -> Resu
 
 async fn apply(namespace: &Namespace<'_>, document: &Value, parameters: PatchParams) -> Result<(), kube::Error> {
     let kind: TypeMeta = serde_json::from_value(document.clone()).unwrap();
-    let resource = ApiResource::from_gvk(&GroupVersionKind::try_from(kind.clone()).unwrap());
-    let api: Api<DynamicObject> = if ["Cluster", "ValidatingAdmission"].iter().any(|wide| kind.kind.starts_with(wide)) {
+    let resource = ApiResource::from_gvk(&GroupVersionKind::try_from(kind).unwrap());
+    let api: Api<DynamicObject> = if manifests::is_cluster_wide(document) {
         Api::all_with(namespace.admin(), &resource)
     } else {
         let named = document["metadata"]["namespace"].as_str();

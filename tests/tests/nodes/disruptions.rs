@@ -6,6 +6,7 @@ use cluster_tests::{
     harness::{Namespace, eventually, manifests},
     nodes::{Cluster, NODES, Network, NodeName, Program, pods},
 };
+use common::labels::POD_UID_ANNOTATION;
 use k8s_openapi::api::{
     apps::v1::Deployment,
     core::v1::{ContainerStatus, Node, Pod, Service},
@@ -17,8 +18,6 @@ use kube::{
 use serde_json::json;
 
 use super::{observer::Observer, support::at};
-
-const POD_UID: &str = "ipf-dynamic-nodeport-service/pod-uid";
 
 /// How long the cluster may take to settle, on a busy machine.
 const SETTLED: Duration = Duration::from_secs(120);
@@ -73,7 +72,8 @@ impl<'a> Life<'a> {
             let all = self.all().await;
             let ready = all.iter().filter(|pod| pods::is_ready(pod)).count();
             let services = self.namespace.api::<Service>().list(&Default::default()).await.unwrap().items;
-            let mut made_for: Vec<_> = services.iter().map(|it| it.annotations().get(POD_UID).cloned()).collect();
+            let mut made_for: Vec<_> =
+                services.iter().map(|it| it.annotations().get(POD_UID_ANNOTATION).cloned()).collect();
             let mut uids: Vec<_> = all.iter().map(ResourceExt::uid).collect();
             made_for.sort();
             uids.sort();

@@ -6,17 +6,12 @@ use cluster_tests::{
     harness::{cargo, eventually, manifests},
     nodes::{Cluster, Network, pods},
 };
-use common::labels::{CREATOR, WATCHER};
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret, Service};
-use kube::{
-    Api,
-    api::{Patch, PatchParams, PostParams},
-};
+use common::labels::{CREATOR, POD_UID_ANNOTATION, WATCHER};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Service};
+use kube::{Api, api::PostParams};
 use serde_json::{Value, json};
 
 use super::support::at;
-
-const POD_UID: &str = "ipf-dynamic-nodeport-service/pod-uid";
 
 /// The manifests of a folder.
 fn documents(folder: &str) -> Vec<Value> {
@@ -34,9 +29,7 @@ fn documents(folder: &str) -> Vec<Value> {
 async fn runs(folder: &str) {
     let Some(cluster) = Cluster::shared().await else { return };
     let namespace = cluster.control_plane().namespace().await.with_account("ipf-dynamic-nodeport-service-creator");
-    let label = json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
-    let namespaces: Api<Namespace> = Api::all(namespace.admin());
-    namespaces.patch(namespace.name(), &PatchParams::default(), &Patch::Merge(label)).await.unwrap();
+    namespace.restrict().await;
     // What a user is told to bring.
     let secret = json!({"metadata": {"name": "ipf-example-valkey"}, "stringData": {"password": "secret"}});
     let secret: Secret = serde_json::from_value(secret).unwrap();
@@ -63,8 +56,9 @@ async fn reach(cluster: &Cluster, namespace: &cluster_tests::harness::Namespace<
     let services = namespace.api::<Service>().list(&Default::default()).await.unwrap().items;
     for pod in ready {
         let uid = pod.metadata.uid.as_ref().unwrap();
-        let is_its =
-            |service: &&Service| service.metadata.annotations.as_ref().and_then(|all| all.get(POD_UID)) == Some(uid);
+        let is_its = |service: &&Service| {
+            service.metadata.annotations.as_ref().and_then(|all| all.get(POD_UID_ANNOTATION)) == Some(uid)
+        };
         let own: Vec<_> = services.iter().filter(is_its).collect();
         assert_eq!(own.len(), 1, "{folder}: Services of {}", pods::name(pod));
         let ports = own[0].spec.as_ref().unwrap().ports.as_ref().unwrap();

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use cluster_tests::{harness::Namespace, nodes::pods};
+use common::labels::POD_UID_ANNOTATION;
 use futures_util::StreamExt;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::{
@@ -14,8 +15,6 @@ use kube::{
     api::{ListParams, WatchEvent, WatchParams},
 };
 use tokio::task::JoinHandle;
-
-const POD_UID: &str = "ipf-dynamic-nodeport-service/pod-uid";
 
 /// What happened.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -139,7 +138,7 @@ fn pod(is_there: bool, pod: &Pod) -> Option<What> {
 }
 
 fn service(is_there: bool, service: &Service) -> Option<What> {
-    let pod = service.annotations().get(POD_UID)?.clone();
+    let pod = service.annotations().get(POD_UID_ANNOTATION)?.clone();
     let uid = service.uid().unwrap();
     if !is_there {
         return Some(What::ServiceGone { uid });

@@ -6,6 +6,7 @@ use cluster_tests::{
     harness::Namespace,
     nodes::{NodeName, pods},
 };
+use common::labels::CREATOR;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{DeleteParams, PostParams};
 use serde_json::json;
@@ -35,13 +36,12 @@ pub(crate) async fn plain_pod(namespace: &Namespace<'_>, name: &str, node: NodeN
 
 /// Changes the documented Service template.
 pub(crate) async fn change_template(namespace: &Namespace<'_>, from: &str, to: &str) {
-    let name = "ipf-dynamic-nodeport-service-creator";
     let maps = namespace.api::<ConfigMap>();
-    let mut map = maps.get(name).await.unwrap();
+    let mut map = maps.get(CREATOR).await.unwrap();
     let template = map.data.as_mut().unwrap().get_mut("default.yaml").unwrap();
     assert!(template.contains(from), "the template has no {from}");
     *template = template.replace(from, to);
-    maps.replace(name, &PostParams::default(), &map).await.unwrap();
+    maps.replace(CREATOR, &PostParams::default(), &map).await.unwrap();
 }
 
 /// Deletes a Service.
