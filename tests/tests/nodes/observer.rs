@@ -53,12 +53,14 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// Begins, in a namespace where no pod of the application is yet.
+    /// Begins, in a namespace where no pod of the application is yet: what is made once this returns is seen.
     pub(crate) async fn start(namespace: &Namespace<'_>) -> Self {
         let (end, ended) = tokio::sync::watch::channel(());
+        let (pods, services) = (namespace.api(), namespace.api());
+        let (first_pods, first_services) = (nothing_yet(&pods, pod).await, nothing_yet(&services, service).await);
         Self {
-            pods: tokio::spawn(watch(namespace.api(), pod, ended.clone())),
-            services: tokio::spawn(watch(namespace.api(), service, ended)),
+            pods: tokio::spawn(watch(pods, pod, first_pods, ended.clone())),
+            services: tokio::spawn(watch(services, service, first_services, ended)),
             end,
         }
     }
@@ -77,17 +79,25 @@ impl Observer {
     }
 }
 
+/// The resource version at which there is nothing to see yet.
+async fn nothing_yet<K>(api: &Api<K>, read: fn(bool, &K) -> Option<What>) -> String
+where
+    K: kube::Resource + Clone + std::fmt::Debug + serde::de::DeserializeOwned,
+{
+    let list = api.list(&ListParams::default()).await.unwrap();
+    assert!(list.items.iter().all(|object| read(true, object).is_none()), "there are some already");
+    list.metadata.resource_version.unwrap()
+}
+
 async fn watch<K>(
     api: Api<K>,
     read: fn(bool, &K) -> Option<What>,
+    mut version: String,
     mut ended: tokio::sync::watch::Receiver<()>,
 ) -> Vec<Event>
 where
     K: kube::Resource + Clone + std::fmt::Debug + serde::de::DeserializeOwned,
 {
-    let list = api.list(&ListParams::default().limit(1)).await.unwrap();
-    assert!(list.items.iter().all(|object| read(true, object).is_none()), "there are some already");
-    let mut version = list.metadata.resource_version.unwrap();
     let mut stream = Box::pin(api.watch(&WatchParams::default(), &version).await.unwrap());
     let mut seen = Vec::new();
     loop {
