@@ -1,0 +1,3 @@
+//! NetService: Services whose endpoints are pods' addresses on additional networks.
+
+pub mod resource;
