@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, sync::atomic::AtomicU64, time::Duration, time::SystemTime};
 
-use common::api::call::{Resource, Verb};
+use common::api::{
+    call::{Resource, Verb},
+    watch::Cause,
+};
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder, text},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
@@ -39,37 +42,6 @@ impl ScanResult {
     }
 }
 
-/// Why a watch had to be started again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cause {
-    /// The API server ended it, as it does after some minutes.
-    Closed,
-    /// The connection broke.
-    Lost,
-    /// The resource version was too old (410).
-    Expired,
-    /// The API refused it.
-    Refused,
-    /// The connection was there, and nothing came.
-    Silent,
-}
-
-impl Cause {
-    const ALL: [Self; 5] = [Self::Closed, Self::Lost, Self::Expired, Self::Refused, Self::Silent];
-
-    /// The word in metrics.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Lost => "lost",
-            Self::Expired => "expired",
-            Self::Refused => "refused",
-            Self::Silent => "silent",
-        }
-    }
-}
-
 /// How much there is of what the watcher looks after.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
@@ -94,7 +66,7 @@ macro_rules! label_values {
     };
 }
 
-label_values!(Reason, ScanResult, Cause, Watched);
+label_values!(Reason, ScanResult, Watched);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Deletion {
@@ -109,7 +81,7 @@ struct Scan {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Restart {
     resource: Watched,
-    cause: Cause,
+    cause: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -199,7 +171,7 @@ impl Metrics {
         for resource in Watched::ALL {
             metrics.watch_up.get_or_create(&Watch { resource }).set(0);
             for cause in Cause::ALL {
-                metrics.watch_restarts.get_or_create(&Restart { resource, cause }).inc_by(0);
+                metrics.watch_restarts.get_or_create(&Restart { resource, cause: cause.as_str() }).inc_by(0);
             }
         }
         metrics
@@ -268,7 +240,7 @@ impl Metrics {
 
     /// A watch has ended, and is started again.
     pub fn watch_restarted(&self, resource: Watched, cause: Cause) {
-        self.watch_restarts.get_or_create(&Restart { resource, cause }).inc();
+        self.watch_restarts.get_or_create(&Restart { resource, cause: cause.as_str() }).inc();
     }
 
     /// A request was answered with this code, or not at all.

@@ -4,9 +4,10 @@ use std::{io::Write as _, process::exit, sync::Arc, time::Duration};
 
 use common::{
     api::{
-        call::{Resource, Selection},
+        call::{Extent, Resource, Selection},
         client::chain,
         connect::{Connection, connect},
+        watch::{Absence, Watch},
     },
     exit::Exit,
     labels::WATCHER,
@@ -32,8 +33,7 @@ use crate::{
     scan::{Scan, UNFINISHED},
     serve::serve,
     settings::{Settings, SettingsError},
-    watch::Watch,
-    watched::Watched,
+    watched::{Hearing, Watched},
 };
 
 /// Changes that wait to be taken in: a watch that has more to report waits.
@@ -126,11 +126,16 @@ async fn until_terminated(settings: &Settings, stop: oneshot::Receiver<&'static 
     ] {
         let watch = Watch {
             api: api.clone(),
-            watched,
-            selection: Selection { resource, namespace: namespace.clone(), labels: labels.to_string(), fields },
+            selection: Selection {
+                resource,
+                namespace: namespace.clone(),
+                labels: labels.to_string(),
+                fields,
+                extent: Extent::Metadata,
+            },
+            absence: Absence::Failure,
             changes: reported.clone(),
-            health: health.clone(),
-            metrics: metrics.clone(),
+            audience: Hearing { watched, health: health.clone(), metrics: metrics.clone() },
         };
         tokio::spawn(watch.run());
     }

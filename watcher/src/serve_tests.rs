@@ -9,7 +9,7 @@ use std::{net::SocketAddr, time::Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{
-    metrics::{Cause, Held, ScanResult},
+    metrics::{Held, ScanResult},
     orphan::Reason,
     watched::Watched,
 };
@@ -85,7 +85,7 @@ async fn metrics_are_read_back_by_a_parser_of_open_metrics() {
     health.watch_up(Watched::Pods);
     metrics.deleted(Reason::PodGone, Duration::from_millis(40));
     metrics.scanned(ScanResult::Success, Duration::from_millis(40));
-    metrics.watch_restarted(Watched::Services, Cause::Expired);
+    metrics.watch_restarted(Watched::Services, common::api::watch::Cause::Expired);
     metrics.requested(Verb::Delete, Resource::Services, Some(200));
     metrics.requested(Verb::Get, Resource::Pods, None);
     metrics.holds(&Held { services: 3, ..Held::default() });
