@@ -11,7 +11,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::{
-    network::{self, NetworkStatus, OLD_STATUS_ANNOTATION, STATUS_ANNOTATION},
+    network::{self, NetworkStatus},
     object::Key,
     resource::Protocol,
 };
@@ -253,6 +253,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::network::{OLD_STATUS_ANNOTATION, STATUS_ANNOTATION};
 
     fn kept(object: Value) -> Pod {
         serde_json::from_value::<Object>(object).unwrap().kept("app-0".into())

@@ -12,7 +12,9 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use crate::{health::Readiness, orphan::Reason, watched::Watched};
+use net_service::pulse::Shown;
+
+use crate::{health::Readiness, net_service_metrics::NetServiceMetrics, orphan::Reason, watched::Watched};
 
 /// What every name begins with.
 const PREFIX: &str = "ipf_dynamic_nodeport_watcher";
@@ -133,6 +135,7 @@ pub struct Metrics {
     services_left_alone: Gauge,
     pods_without_service: Gauge,
     suspects: Gauge,
+    net_service: NetServiceMetrics,
 }
 
 impl Default for Metrics {
@@ -160,6 +163,7 @@ impl Metrics {
             services_left_alone: Gauge::default(),
             pods_without_service: Gauge::default(),
             suspects: Gauge::default(),
+            net_service: NetServiceMetrics::default(),
         };
         metrics.registry = Arc::new(metrics.registered());
         for reason in [Reason::PodGone, Reason::PodReplaced, Reason::PodFinished] {
@@ -169,12 +173,20 @@ impl Metrics {
             metrics.scans.get_or_create(&Scan { result }).inc_by(0);
         }
         for resource in Watched::ALL {
-            metrics.watch_up.get_or_create(&Watch { resource }).set(0);
             for cause in Cause::ALL {
                 metrics.watch_restarts.get_or_create(&Restart { resource, cause: cause.as_str() }).inc_by(0);
             }
         }
         metrics
+    }
+
+    /// And those of NetServices, which are not there otherwise.
+    #[must_use]
+    pub fn with_net_service(mut self) -> Self {
+        let mut registry = self.registered();
+        self.net_service.register(&mut registry);
+        self.registry = Arc::new(registry);
+        self
     }
 
     /// The registry gives each its name, its help and its unit; a counter's name gets `_total`, a unit is appended.
@@ -259,10 +271,15 @@ impl Metrics {
     }
 
     /// How the watches are now.
-    pub(crate) fn watches(&self, readiness: Readiness) {
-        for resource in Watched::ALL {
-            self.watch_up.get_or_create(&Watch { resource }).set(readiness.of(resource).is_up().into());
+    pub(crate) fn watches(&self, readiness: &Readiness) {
+        for (resource, check) in readiness.of_cleanup() {
+            self.watch_up.get_or_create(&Watch { resource }).set(check.is_up().into());
         }
+    }
+
+    /// How NetServices are now.
+    pub(crate) fn net_services(&self, shown: &Shown) {
+        self.net_service.show(shown);
     }
 
     /// All of it as OpenMetrics text.
@@ -305,7 +322,6 @@ mod tests {
             [r#"scans_total{result="failure"} 0"#, r#"scans_total{result="success"} 0"#]
         );
         assert_eq!(samples(&metrics, "watch_restarts_total").len(), 10);
-        assert_eq!(samples(&metrics, "watch_up").len(), 2);
         assert_eq!(samples(&metrics, "services"), ["services 0"]);
         assert!(samples(&metrics, "last_scan_timestamp_seconds").is_empty(), "no scan, no time");
     }
