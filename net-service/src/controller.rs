@@ -146,15 +146,7 @@ impl Controller {
         let (namespace, net_service) = (key.namespace.to_string(), key.name.to_string());
         let (end, error) = match failure {
             None => (End::Done, None),
-            Some(Failure::ServiceRefused(error)) => {
-                tracing::warn!(
-                    namespace,
-                    net_service,
-                    error = chain(&error),
-                    "the Service is refused; asking again later"
-                );
-                (End::Refused { text: chain(&error), generation }, None)
-            }
+            Some(Failure::ServiceRefused(error)) => (End::Refused { text: chain(&error), generation }, Some(error)),
             Some(Failure::Outdated(error)) => {
                 tracing::debug!(namespace, net_service, error = chain(&error), "something has changed meanwhile");
                 (End::Failed(error.retry_after()), None)

@@ -37,6 +37,8 @@ struct Item {
     is_stale: bool,
     backoff: Backoff,
     refusal: Option<Refusal>,
+    /// What the last refusal said, until it is over.
+    told: Option<String>,
 }
 
 /// The API has refused the Service.
@@ -53,7 +55,7 @@ struct Refusal {
 impl Default for Item {
     fn default() -> Self {
         let backoff = Backoff::up_to(LONGEST_PAUSE);
-        Self { due: None, begun: None, is_running: false, is_stale: false, backoff, refusal: None }
+        Self { due: None, begun: None, is_running: false, is_stale: false, backoff, refusal: None, told: None }
     }
 }
 
@@ -95,7 +97,7 @@ impl Work {
         (refusal.generation == generation).then_some(&refusal.text)
     }
 
-    /// A look is over. Whether it is the first in a row that failed.
+    /// A look is over. Whether it failed in a way that was not told yet.
     pub fn ended(&mut self, name: Name, end: End, now: Instant) -> Failing {
         let item = self.items.entry(name.clone()).or_default();
         item.is_running = false;
@@ -113,6 +115,10 @@ impl Work {
             // It is told at once, and tried again later.
             End::Refused { text, generation } => {
                 let again = now + item.backoff.pause(None).max(REFUSED_PAUSE);
+                if item.told.as_ref() != Some(&text) {
+                    failing = Failing::News;
+                    item.told = Some(text.clone());
+                }
                 item.refusal = Some(Refusal { text, generation, again });
                 Some(now)
             }
@@ -172,6 +178,7 @@ impl Item {
     fn rest(&mut self) {
         if self.refusal.is_none() {
             self.backoff.reset();
+            self.told = None;
         }
     }
 }
@@ -179,7 +186,7 @@ impl Item {
 /// Whether a failure is worth a line in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failing {
-    /// It is the first in a row.
+    /// It is the first in a row, or the first that says this.
     News,
     /// It is none, or was told.
     NoNews,
@@ -271,7 +278,8 @@ mod tests {
         let (mut work, now) = (Work::default(), Instant::now());
         work.changed(name("a"), now);
         work.begin(now).unwrap();
-        work.ended(name("a"), End::Refused { text: "in use".to_owned(), generation: Some(1) }, now);
+        let refused = || End::Refused { text: "in use".to_owned(), generation: Some(1) };
+        assert_eq!(work.ended(name("a"), refused(), now), Failing::News);
         assert_eq!(work.begin(now), Some(name("a")), "to tell it");
         assert_eq!(work.refused(&name("a"), Some(1)), Some("in use"));
         assert_eq!(work.refused(&name("a"), Some(2)), None, "another spec is asked for at once");
@@ -287,6 +295,7 @@ mod tests {
         work.ended(name("a"), End::NothingToDo, now + SECOND / 2);
         work.begin(again).unwrap();
         assert_eq!(work.refused(&name("a"), Some(1)), None);
+        assert_eq!(work.ended(name("a"), refused(), again), Failing::NoNews, "it was told");
     }
 
     #[test]
