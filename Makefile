@@ -9,7 +9,8 @@ WATCHER := ipf-dynamic-nodeport-service-watcher
 CONTROL_PLANE := etcd kube-apiserver kube-controller-manager
 # What only tests need: of the chart and the kustomizations, and on nodes, which are Linux.
 TEST_PROGRAMS := kubectl helm
-NODE_PROGRAMS := kube-scheduler kube-proxy kubelet containerd containerd-shim-runc-v2 ctr bridge loopback host-local
+NODE_PROGRAMS := kube-scheduler kube-proxy kubelet containerd containerd-shim-runc-v2 ctr bridge loopback host-local \
+	multus coredns
 ifeq ($(shell uname -s),Linux)
 TEST_PROGRAMS += $(NODE_PROGRAMS)
 endif
