@@ -89,7 +89,8 @@ fast-tests:
 e2e: tools
 	@tests/go/build.sh --check $(CONTROL_PLANE) $(TEST_PROGRAMS)
 	@$(MAKE) --no-print-directory -j2 test-programs build
-	$(call timed,Tests on nodes,CI=true cargo test --package cluster-tests --test nodes --test isolation)
+	$(call timed,Tests on nodes,CI=true cargo test --package cluster-tests --test nodes --test net_service_nodes \
+		--test isolation)
 
 # Numbers of pods that the watcher is measured with, and of pods of others in the end, to be done sooner: 1000,3000 and 5000.
 BENCH_SCALE ?=
