@@ -116,10 +116,18 @@ impl<'a> Namespace<'a> {
         for rule in manifests::rules(file) {
             let names = rule.resource_names.unwrap_or_default();
             let names: Vec<_> = if names.is_empty() { vec![None] } else { names.into_iter().map(Some).collect() };
-            for resource in rule.resources.iter().flatten() {
+            let groups = rule.api_groups.unwrap_or_default();
+            let asked =
+                groups.iter().flat_map(|group| rule.resources.iter().flatten().map(move |found| (group, found)));
+            for (group, resource) in asked {
+                let (resource, subresource) = match resource.split_once('/') {
+                    Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
+                    None => (resource.as_str(), None),
+                };
                 for (verb, name) in rule.verbs.iter().flat_map(|verb| names.iter().map(move |name| (verb, name))) {
-                    let name = name.clone();
-                    self.wait_until(&self.user(), ResourceAttributes { name, ..self.asks(verb, resource) }).await;
+                    let (group, subresource, name) = (Some(group.clone()), subresource.clone(), name.clone());
+                    let asked = ResourceAttributes { group, subresource, name, ..self.asks(verb, resource) };
+                    self.wait_until(&self.user(), asked).await;
                 }
             }
         }
