@@ -1,5 +1,5 @@
 //! What a NetService must be beyond what its types say: rules in CEL, which the API server judges each create and update by. Each
-//! message says what to do.
+//! message says what to do; with the reason FieldValueDuplicate the API server would leave it out.
 
 use serde_json::{Value, json};
 
@@ -84,13 +84,11 @@ pub(crate) fn ports() -> Value {
         {
             "rule": "self.all(port, !has(port.name) || port.name.size() == 0 || self.exists_one(other, has(other.name) && other.name == \
                      port.name))",
-            "reason": "FieldValueDuplicate",
             "message": "two ports have one name: give each its own",
         },
         {
             "rule": "self.all(port, !has(port.nodePort) || self.exists_one(other, has(other.nodePort) && other.nodePort == \
                      port.nodePort && other.protocol == port.protocol))",
-            "reason": "FieldValueDuplicate",
             "message": "two ports have one nodePort, which only ports of different protocols may: give each its own, or leave one to \
                         Kubernetes",
         },
@@ -117,7 +115,6 @@ pub(crate) fn app_protocol() -> Value {
 pub(crate) fn families() -> Value {
     json!([{
         "rule": "self.size() != 2 || self[0] != self[1]",
-        "reason": "FieldValueDuplicate",
         "message": "one family is there twice: remove one of them",
     }])
 }

@@ -85,7 +85,7 @@ async fn the_status_is_written_apart_and_columns_show_it() {
     assert_eq!(patched.data["status"], status["status"]);
     assert_eq!(patched.data["spec"]["netAttachDef"], "core");
 
-    let path = format!("{}?limit=1", Api::<DynamicObject>::resource_url(&api));
+    let path = format!("{}?limit=1", api.resource_url());
     let request = http::Request::get(path).header("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io");
     let table: Value = namespace.admin().request(request.body(Vec::new()).unwrap()).await.unwrap();
     let columns: Vec<_> = table["columnDefinitions"].as_array().unwrap().iter().map(|column| &column["name"]).collect();
