@@ -22,7 +22,7 @@ fn specs() -> Vec<(Value, &'static str, &'static str)> {
         (json!({"selector": {"app": "no label"}}), "spec.selector", "must be a label's value"),
         (json!({"selector": {"app": "a".repeat(64)}}), "spec.selector", "may not be more than 63"),
         (json!({"selector": {"app": 1}}), "spec.selector.app", "must be of type string"),
-        (json!({"selector": {"matchLabels": {"app": "sip"}}}), "spec.selector.matchLabels", "must be of type string"),
+        (json!({"selector": {"matchLabels": {"app": "sip"}}}), "spec.selector.matchLabels", "unknown field"),
         (json!({"type": "LoadBalancer"}), "spec.type", "supported values: \"Headless\", \"ClusterIP\", \"NodePort\""),
         (json!({"addressPolicy": "Last"}), "spec.addressPolicy", "supported values: \"First\", \"All\""),
         (json!({"ipFamilies": ["IPv4", "IPv4"]}), "spec.ipFamilies", "remove one of them"),
