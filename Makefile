@@ -114,9 +114,9 @@ docs: tools
 	UPDATE_DOCS=1 cargo test --package $(CREATOR) --test configuration its_tables
 	UPDATE_DOCS=1 cargo test --package $(WATCHER) --test configuration its_tables
 	UPDATE_DOCS=1 cargo test --package cluster-tests --test docs the_map_of_modules
+	UPDATE_DOCS=1 cargo test --package cluster-tests --test net_service_schema the_definitions
 	UPDATE_DOCS=1 cargo test --package cluster-tests --test manifests -- \
 		the_readme_lists the_alerts_and_policies what_the_base_has
-	UPDATE_DOCS=1 cargo test --package cluster-tests --test net_service_schema the_definitions
 
 .PHONY: clean
 clean:
