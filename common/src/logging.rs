@@ -1,5 +1,7 @@
 //! Logs of both programs: to stderr, as text or as one JSON object a line.
 
+use std::time::Duration;
+
 use clap::{Args, ValueEnum};
 use tracing::{Level, Subscriber};
 use tracing_subscriber::Layer;
@@ -87,6 +89,12 @@ where
         .with_default(LevelFilter::from_level(options.log_level.libraries()))
         .with_targets(OUR_TARGETS.map(|target| (target, options.log_level.ours())));
     Box::new(tracing_subscriber::registry().with(lines).with(filter))
+}
+
+/// Whole milliseconds; a log line has no use for more.
+#[must_use]
+pub fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

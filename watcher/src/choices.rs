@@ -9,6 +9,26 @@ use clap::ValueEnum;
 pub enum Controller {
     /// Removes the Services whose pods are gone.
     Cleanup,
+    /// Serves NetServices: Services on additional networks.
+    NetService,
+}
+
+/// What the watcher does all the time; one of them at least.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Controllers(Vec<Controller>);
+
+impl Controllers {
+    /// Of these.
+    #[must_use]
+    pub fn new(controllers: Vec<Controller>) -> Self {
+        Self(controllers)
+    }
+
+    /// Whether this is one of them.
+    #[must_use]
+    pub fn include(&self, controller: Controller) -> bool {
+        self.0.contains(&controller)
+    }
 }
 
 /// Where health and metrics are served.

@@ -3,9 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use common::api::{
-    client::{CallError, chain},
-    retry::Backoff,
+use common::{
+    api::{
+        client::{CallError, chain},
+        outage::Outage,
+        retry::Backoff,
+    },
+    logging::millis,
 };
 use tokio::{sync::mpsc, task::JoinSet, time::sleep_until};
 
@@ -14,8 +18,7 @@ use crate::{
     examiner::{Examiner, Failure},
     index::{Change, Findings, Index},
     metrics::{Held, Metrics},
-    outage::Outage,
-    report::{Report, millis},
+    report::Report,
     scan::{Scan, Scanned},
     suspects::{Case, Next},
 };

@@ -1,4 +1,5 @@
-//! The watcher: removes the Services whose pods are gone, and no other.
+//! The watcher: removes the Services whose pods are gone, and no other. It also hosts the controller of NetServices, where that
+//! is asked for.
 
 pub mod choices;
 pub mod cleanup;
@@ -10,12 +11,11 @@ pub mod examiner;
 pub mod health;
 pub mod index;
 pub mod metrics;
+pub mod net_service_metrics;
 pub mod object;
 pub mod once;
 pub mod orphan;
-pub mod outage;
 pub mod pace;
-pub mod pages;
 pub mod report;
 pub mod run;
 pub mod scan;
@@ -25,5 +25,4 @@ pub mod settings;
 pub mod suspects;
 pub mod told;
 pub mod uid;
-pub mod watch;
 pub mod watched;

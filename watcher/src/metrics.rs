@@ -2,14 +2,19 @@
 
 use std::{sync::Arc, sync::atomic::AtomicU64, time::Duration, time::SystemTime};
 
-use common::api::call::{Resource, Verb};
+use common::api::{
+    call::{Resource, Verb},
+    watch::Cause,
+};
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder, text},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::{Registry, Unit},
 };
 
-use crate::{health::Readiness, orphan::Reason, watched::Watched};
+use net_service::pulse::Shown;
+
+use crate::{health::Readiness, net_service_metrics::NetServiceMetrics, orphan::Reason, watched::Watched};
 
 /// What every name begins with.
 const PREFIX: &str = "ipf_dynamic_nodeport_watcher";
@@ -39,37 +44,6 @@ impl ScanResult {
     }
 }
 
-/// Why a watch had to be started again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cause {
-    /// The API server ended it, as it does after some minutes.
-    Closed,
-    /// The connection broke.
-    Lost,
-    /// The resource version was too old (410).
-    Expired,
-    /// The API refused it.
-    Refused,
-    /// The connection was there, and nothing came.
-    Silent,
-}
-
-impl Cause {
-    const ALL: [Self; 5] = [Self::Closed, Self::Lost, Self::Expired, Self::Refused, Self::Silent];
-
-    /// The word in metrics.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Lost => "lost",
-            Self::Expired => "expired",
-            Self::Refused => "refused",
-            Self::Silent => "silent",
-        }
-    }
-}
-
 /// How much there is of what the watcher looks after.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
@@ -94,7 +68,7 @@ macro_rules! label_values {
     };
 }
 
-label_values!(Reason, ScanResult, Cause, Watched);
+label_values!(Reason, ScanResult, Watched);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Deletion {
@@ -109,7 +83,7 @@ struct Scan {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Restart {
     resource: Watched,
-    cause: Cause,
+    cause: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -161,6 +135,7 @@ pub struct Metrics {
     services_left_alone: Gauge,
     pods_without_service: Gauge,
     suspects: Gauge,
+    net_service: NetServiceMetrics,
 }
 
 impl Default for Metrics {
@@ -188,6 +163,7 @@ impl Metrics {
             services_left_alone: Gauge::default(),
             pods_without_service: Gauge::default(),
             suspects: Gauge::default(),
+            net_service: NetServiceMetrics::default(),
         };
         metrics.registry = Arc::new(metrics.registered());
         for reason in [Reason::PodGone, Reason::PodReplaced, Reason::PodFinished] {
@@ -197,12 +173,20 @@ impl Metrics {
             metrics.scans.get_or_create(&Scan { result }).inc_by(0);
         }
         for resource in Watched::ALL {
-            metrics.watch_up.get_or_create(&Watch { resource }).set(0);
             for cause in Cause::ALL {
-                metrics.watch_restarts.get_or_create(&Restart { resource, cause }).inc_by(0);
+                metrics.watch_restarts.get_or_create(&Restart { resource, cause: cause.as_str() }).inc_by(0);
             }
         }
         metrics
+    }
+
+    /// And those of NetServices, which are not there otherwise.
+    #[must_use]
+    pub fn with_net_service(mut self) -> Self {
+        let mut registry = self.registered();
+        self.net_service.register(&mut registry);
+        self.registry = Arc::new(registry);
+        self
     }
 
     /// The registry gives each its name, its help and its unit; a counter's name gets `_total`, a unit is appended.
@@ -268,7 +252,7 @@ impl Metrics {
 
     /// A watch has ended, and is started again.
     pub fn watch_restarted(&self, resource: Watched, cause: Cause) {
-        self.watch_restarts.get_or_create(&Restart { resource, cause }).inc();
+        self.watch_restarts.get_or_create(&Restart { resource, cause: cause.as_str() }).inc();
     }
 
     /// A request was answered with this code, or not at all.
@@ -287,10 +271,15 @@ impl Metrics {
     }
 
     /// How the watches are now.
-    pub(crate) fn watches(&self, readiness: Readiness) {
-        for resource in Watched::ALL {
-            self.watch_up.get_or_create(&Watch { resource }).set(readiness.of(resource).is_up().into());
+    pub(crate) fn watches(&self, readiness: &Readiness) {
+        for (resource, check) in readiness.of_cleanup() {
+            self.watch_up.get_or_create(&Watch { resource }).set(check.is_up().into());
         }
+    }
+
+    /// How NetServices are now.
+    pub(crate) fn net_services(&self, shown: &Shown) {
+        self.net_service.show(shown);
     }
 
     /// All of it as OpenMetrics text.
@@ -333,7 +322,6 @@ mod tests {
             [r#"scans_total{result="failure"} 0"#, r#"scans_total{result="success"} 0"#]
         );
         assert_eq!(samples(&metrics, "watch_restarts_total").len(), 10);
-        assert_eq!(samples(&metrics, "watch_up").len(), 2);
         assert_eq!(samples(&metrics, "services"), ["services 0"]);
         assert!(samples(&metrics, "last_scan_timestamp_seconds").is_empty(), "no scan, no time");
     }

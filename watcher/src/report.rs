@@ -7,7 +7,11 @@ use std::{
 };
 
 use common::{
-    api::client::{CallError, chain},
+    api::{
+        client::{CallError, chain},
+        outage::Outage,
+    },
+    logging::millis,
     ownership::Doubt,
 };
 
@@ -18,7 +22,6 @@ use crate::{
     metrics::{Metrics, ScanResult},
     object::Key,
     orphan::Kept,
-    outage::Outage,
     scan::Scanned,
     suspects::{Case, Next},
     told::Told,
@@ -159,10 +162,4 @@ impl Report {
             tracing::warn!(namespace = %key.namespace, service = %key.name, why = %doubt, "Service left alone");
         }
     }
-}
-
-/// Whole milliseconds; a log line has no use for more.
-#[must_use]
-pub fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

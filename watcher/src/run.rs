@@ -4,22 +4,24 @@ use std::{io::Write as _, process::exit, sync::Arc, time::Duration};
 
 use common::{
     api::{
-        call::{Resource, Selection},
-        client::chain,
+        call::{Extent, Resource, Selection},
+        client::{Api, chain},
         connect::{Connection, connect},
+        watch::{Absence, Watch},
     },
     exit::Exit,
     labels::WATCHER,
     logging,
 };
+use net_service::{pulse::Pulse, run::NetServices};
 use tokio::{
     net::TcpListener,
     signal::unix::{Signal, SignalKind, signal},
-    sync::{mpsc, oneshot},
+    sync::{mpsc, oneshot, watch},
 };
 
 use crate::{
-    choices::{Course, Listen, Scope},
+    choices::{self, Controllers, Course, Listen, Scope},
     cleanup::Cleanup,
     controller::Controller,
     error::Error,
@@ -32,8 +34,7 @@ use crate::{
     scan::{Scan, UNFINISHED},
     serve::serve,
     settings::{Settings, SettingsError},
-    watch::Watch,
-    watched::Watched,
+    watched::{Hearing, Watched},
 };
 
 /// Changes that wait to be taken in: a watch that has more to report waits.
@@ -87,26 +88,21 @@ async fn until_terminated(settings: &Settings, stop: oneshot::Receiver<&'static 
         () = &mut stop => return Ok(interrupted(settings.course)),
         connection = connect(WATCHER) => connection?,
     };
-    let (health, metrics) = (Health::new(), Metrics::new());
     let Connection { api, namespace, .. } = connection;
+    let pulse = Pulse::default();
+    let (health, metrics) = shown(&settings.controllers, &pulse);
     let counted = metrics.clone();
     let api = api.observed(Arc::new(move |call, code| counted.requested(call.verb, call.resource, code)));
+    let own_namespace = namespace;
     let namespace = match &settings.scope {
-        Scope::Own => Some(namespace),
+        Scope::Own => Some(own_namespace.clone()),
         Scope::Namespace(name) => Some(name.clone()),
         Scope::AllNamespaces => None,
     };
-
-    let rules = Rules { grace: settings.grace, release_delay: settings.release_delay };
-    let cleanup = Cleanup::new(api.clone(), rules, settings.effect);
-    let scan = Scan {
-        api: api.clone(),
-        namespace: namespace.clone(),
-        pods: settings.pod_selector.clone(),
-        services: settings.service_selector.clone(),
-    };
-    let report = Report::new(Events::start(api.clone()), metrics.clone());
     if settings.course == Course::Once {
+        let cleanup = cleanup(settings, &api);
+        let scan = scan(settings, &api, namespace);
+        let report = Report::new(Events::start(api), metrics);
         return tokio::select! {
             biased;
             () = &mut stop => Ok(interrupted(Course::Once)),
@@ -119,6 +115,74 @@ async fn until_terminated(settings: &Settings, stop: oneshot::Receiver<&'static 
         let listener = TcpListener::bind(address).await.map_err(refused)?;
         tokio::spawn(serve(listener, health.clone(), metrics.clone()));
     }
+    // Each controller ends in its own way once this one is dropped.
+    let (running, ended) = watch::channel(());
+    let net_services = {
+        let (api, namespace) = (api.clone(), namespace.clone());
+        let lease_namespace = namespace.clone().unwrap_or(own_namespace);
+        let ended = until(ended.clone());
+        async {
+            if settings.controllers.include(choices::Controller::NetService) {
+                NetServices { api, namespace, lease_namespace, pulse }.run(ended).await;
+            }
+        }
+    };
+    let cleanup = async {
+        if settings.controllers.include(choices::Controller::Cleanup) {
+            clean_up(settings, api, namespace, health, metrics, until(ended)).await;
+        }
+    };
+    let both = async { tokio::join!(cleanup, net_services) };
+    tokio::pin!(both);
+    tokio::select! {
+        biased;
+        () = &mut stop => {}
+        _ = &mut both => return Ok(Exit::Done),
+    }
+    drop(running);
+    both.await;
+    Ok(Exit::Done)
+}
+
+/// Returns once the other end of this channel is dropped.
+async fn until(mut ended: watch::Receiver<()>) {
+    while ended.changed().await.is_ok() {}
+}
+
+fn shown(controllers: &Controllers, pulse: &Pulse) -> (Health, Metrics) {
+    let (mut health, mut metrics) = (Health::new(), Metrics::new());
+    if controllers.include(choices::Controller::Cleanup) {
+        health = health.with_cleanup();
+    }
+    if controllers.include(choices::Controller::NetService) {
+        (health, metrics) = (health.with_net_service(pulse.clone()), metrics.with_net_service());
+    }
+    (health, metrics)
+}
+
+fn cleanup(settings: &Settings, api: &Api) -> Cleanup {
+    let rules = Rules { grace: settings.grace, release_delay: settings.release_delay };
+    Cleanup::new(api.clone(), rules, settings.effect)
+}
+
+fn scan(settings: &Settings, api: &Api, namespace: Option<String>) -> Scan {
+    Scan {
+        api: api.clone(),
+        namespace,
+        pods: settings.pod_selector.clone(),
+        services: settings.service_selector.clone(),
+    }
+}
+
+/// Runs the clean-up, with its watches, until `stop`.
+async fn clean_up(
+    settings: &Settings,
+    api: Api,
+    namespace: Option<String>,
+    health: Health,
+    metrics: Metrics,
+    stop: impl Future<Output = ()>,
+) {
     let (reported, changes) = mpsc::channel(CHANGES);
     for (watched, resource, labels, fields) in [
         (Watched::Pods, Resource::Pods, &settings.pod_selector, UNFINISHED),
@@ -126,16 +190,24 @@ async fn until_terminated(settings: &Settings, stop: oneshot::Receiver<&'static 
     ] {
         let watch = Watch {
             api: api.clone(),
-            watched,
-            selection: Selection { resource, namespace: namespace.clone(), labels: labels.to_string(), fields },
+            selection: Selection {
+                resource,
+                namespace: namespace.clone(),
+                labels: labels.to_string(),
+                fields,
+                extent: Extent::Metadata,
+            },
+            absence: Absence::Failure,
             changes: reported.clone(),
-            health: health.clone(),
-            metrics: metrics.clone(),
+            audience: Hearing { watched, health: health.clone(), metrics: metrics.clone() },
         };
         tokio::spawn(watch.run());
     }
+    // What waits for room in it ends with the others.
+    drop(reported);
+    let (cleanup, scan) = (cleanup(settings, &api), scan(settings, &api, namespace));
+    let report = Report::new(Events::start(api), metrics.clone());
     Controller::new(cleanup, scan, settings.scan_interval, report, metrics).run(changes, stop).await;
-    Ok(Exit::Done)
 }
 
 /// How a run ends that a signal has ended.

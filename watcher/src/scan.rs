@@ -8,17 +8,17 @@ use std::{
 
 use common::{
     api::{
-        call::{Resource, Selection},
+        call::{Extent, Resource, Selection},
         classify::Meaning,
         client::{Api, CallError},
+        pages::Pages,
     },
     labels::POD_NAME_LABEL,
     ownership::Doubt,
 };
 
 use crate::{
-    object::{Key, Lead, Metadata, PodSeen, ServiceSeen},
-    pages::Pages,
+    object::{Key, Lead, Metadata, Object, PodSeen, ServiceSeen},
     selector::LabelSelector,
     suspects::{Known, Suspect},
     uid::Uid,
@@ -112,10 +112,11 @@ impl Scan {
         fields: &'static str,
         mut visit: impl FnMut(Metadata),
     ) -> Result<(), CallError> {
-        let selection = Selection { resource, namespace: self.namespace.clone(), labels, fields };
-        let mut pages = Pages::new(&self.api, &selection);
+        let selection =
+            Selection { resource, namespace: self.namespace.clone(), labels, fields, extent: Extent::Metadata };
+        let mut pages = Pages::<Object>::new(&self.api, &selection);
         while let Some(page) = pages.next().await? {
-            page.into_iter().for_each(&mut visit);
+            page.into_iter().map(|object| object.metadata).for_each(&mut visit);
         }
         Ok(())
     }

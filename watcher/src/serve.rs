@@ -137,7 +137,10 @@ fn answer(method: &Method, path: &str, health: &Health, metrics: &Metrics) -> Re
             response(status, TEXT, readiness.to_string())
         }
         "/metrics" => {
-            metrics.watches(health.ready());
+            metrics.watches(&health.ready());
+            if let Some(shown) = health.net_services() {
+                metrics.net_services(&shown);
+            }
             response(StatusCode::OK, OPEN_METRICS, metrics.encode())
         }
         _ => response(StatusCode::NOT_FOUND, TEXT, "there are /livez, /readyz and /metrics\n".to_owned()),

@@ -9,7 +9,7 @@ use std::{net::SocketAddr, time::Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{
-    metrics::{Cause, Held, ScanResult},
+    metrics::{Held, ScanResult},
     orphan::Reason,
     watched::Watched,
 };
@@ -19,7 +19,7 @@ use super::*;
 async fn start(limits: Limits) -> (SocketAddr, Health, Metrics) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let (health, metrics) = (Health::new(), Metrics::new());
+    let (health, metrics) = (Health::new().with_cleanup(), Metrics::new());
     tokio::spawn(serve_within(limits, listener, health.clone(), metrics.clone()));
     (address, health, metrics)
 }
@@ -85,7 +85,7 @@ async fn metrics_are_read_back_by_a_parser_of_open_metrics() {
     health.watch_up(Watched::Pods);
     metrics.deleted(Reason::PodGone, Duration::from_millis(40));
     metrics.scanned(ScanResult::Success, Duration::from_millis(40));
-    metrics.watch_restarted(Watched::Services, Cause::Expired);
+    metrics.watch_restarted(Watched::Services, common::api::watch::Cause::Expired);
     metrics.requested(Verb::Delete, Resource::Services, Some(200));
     metrics.requested(Verb::Get, Resource::Pods, None);
     metrics.holds(&Held { services: 3, ..Held::default() });
@@ -177,7 +177,7 @@ async fn silent_clients_do_not_keep_out_a_probe() {
 async fn nothing_is_served_any_more_once_it_is_dropped() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let serving = tokio::spawn(serve(listener, Health::new(), Metrics::new()));
+    let serving = tokio::spawn(serve(listener, Health::new().with_cleanup(), Metrics::new()));
     let stream = connect(address, "").await;
     assert_eq!(ask(address, "GET /livez").await.0, 200);
     serving.abort();

@@ -8,7 +8,7 @@ use kube::client::Body;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A resource of the core group that the programs use.
+/// A resource that the programs use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
     /// `services`
@@ -21,6 +21,14 @@ pub enum Resource {
     Nodes,
     /// `events`
     Events,
+    /// `endpointslices`
+    EndpointSlices,
+    /// `leases`
+    Leases,
+    /// `netservices` of netservice.io
+    NetServices,
+    /// `netservices` of svcctl.metaswitch.com, the group of the tool that had them first.
+    OriginalNetServices,
 }
 
 impl Resource {
@@ -33,6 +41,28 @@ impl Resource {
             Self::ConfigMaps => "configmaps",
             Self::Nodes => "nodes",
             Self::Events => "events",
+            Self::EndpointSlices => "endpointslices",
+            Self::Leases => "leases",
+            Self::NetServices | Self::OriginalNetServices => "netservices",
+        }
+    }
+
+    /// The API group in RBAC rules; empty for the core group.
+    #[must_use]
+    pub fn group(self) -> &'static str {
+        match self {
+            Self::Services | Self::Pods | Self::ConfigMaps | Self::Nodes | Self::Events => "",
+            Self::EndpointSlices => "discovery.k8s.io",
+            Self::Leases => "coordination.k8s.io",
+            Self::NetServices => "netservice.io",
+            Self::OriginalNetServices => "svcctl.metaswitch.com",
+        }
+    }
+
+    fn version(self) -> &'static str {
+        match self {
+            Self::NetServices | Self::OriginalNetServices => "v1alpha1",
+            _ => "v1",
         }
     }
 
@@ -45,6 +75,9 @@ impl Resource {
             Self::ConfigMaps => "ConfigMap",
             Self::Nodes => "Node",
             Self::Events => "Event",
+            Self::EndpointSlices => "EndpointSlice",
+            Self::Leases => "Lease",
+            Self::NetServices | Self::OriginalNetServices => "NetService",
         }
     }
 }
@@ -60,7 +93,7 @@ pub enum Verb {
     Watch,
     /// POST
     Create,
-    /// PATCH, here always a server-side apply.
+    /// PATCH
     Patch,
     /// DELETE
     Delete,
@@ -101,6 +134,24 @@ enum Answer {
     MetadataList,
 }
 
+/// How much of each of many objects is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Its metadata only.
+    Metadata,
+    /// All of it.
+    Full,
+}
+
+/// How a PATCH is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    /// Server-side apply.
+    Apply,
+    /// A JSON merge patch: what it names is set, null takes away, lists are replaced.
+    Merge,
+}
+
 /// An object of which only the metadata was asked for.
 #[derive(Debug, Deserialize)]
 pub struct MetadataOnly {
@@ -119,6 +170,8 @@ pub struct Selection {
     pub labels: String,
     /// A field selector, or nothing.
     pub fields: &'static str,
+    /// How much of each.
+    pub extent: Extent,
 }
 
 /// One request.
@@ -132,8 +185,10 @@ pub struct Call {
     pub namespace: String,
     /// To which object; empty for many.
     pub name: String,
+    subresource: &'static str,
     query: Vec<(&'static str, Cow<'static, str>)>,
     answer: Answer,
+    change: Change,
     body: Option<Value>,
 }
 
@@ -167,6 +222,23 @@ impl Call {
         call
     }
 
+    /// Changes what a JSON merge patch names. With `metadata.resourceVersion` in it, only where the object still is the one
+    /// that was judged.
+    #[must_use]
+    pub fn merge(resource: Resource, namespace: &str, name: &str, patch: Value, manager: &'static str) -> Self {
+        let mut call = Self::new(Verb::Patch, resource, namespace, name, Some(patch));
+        call.query = vec![("fieldManager", manager.into()), ("fieldValidation", "Strict".into())];
+        call.change = Change::Merge;
+        call
+    }
+
+    /// The same for the object's status, which is a resource of its own.
+    #[must_use]
+    pub fn of_status(mut self) -> Self {
+        self.subresource = "status";
+        self
+    }
+
     /// Deletes one object, provided that it still is the one that was judged.
     #[must_use]
     pub fn delete(resource: Resource, namespace: &str, name: &str, uid: &str, resource_version: &str) -> Self {
@@ -185,21 +257,27 @@ impl Call {
         self
     }
 
-    /// Lists the metadata of at most `limit` objects, from where an earlier page ended.
+    /// Lists at most `limit` objects, from where an earlier page ended.
     #[must_use]
     pub fn list(selection: &Selection, limit: u32, continued: Option<&str>) -> Self {
         let mut call = Self::of_many(Verb::List, selection);
-        call.answer = Answer::MetadataList;
+        call.answer = match selection.extent {
+            Extent::Metadata => Answer::MetadataList,
+            Extent::Full => Answer::Full,
+        };
         call.query.push(("limit", limit.to_string().into()));
         call.query.extend(continued.map(|token| ("continue", token.to_owned().into())));
         call
     }
 
-    /// Watches the metadata of objects from a resource version on, with bookmarks.
+    /// Watches objects from a resource version on, with bookmarks.
     #[must_use]
     pub fn watch(selection: &Selection, resource_version: &str) -> Self {
         let mut call = Self::of_many(Verb::Watch, selection);
-        call.answer = Answer::Metadata;
+        call.answer = match selection.extent {
+            Extent::Metadata => Answer::Metadata,
+            Extent::Full => Answer::Full,
+        };
         call.query.push(("watch", "true".into()));
         call.query.push(("allowWatchBookmarks", "true".into()));
         call.query.push(("resourceVersion", resource_version.to_owned().into()));
@@ -221,9 +299,20 @@ impl Call {
             resource,
             namespace: namespace.to_owned(),
             name: name.to_owned(),
+            subresource: "",
             query: Vec::new(),
             answer: Answer::Full,
+            change: Change::Apply,
             body,
+        }
+    }
+
+    /// The resource as RBAC rules name it.
+    #[must_use]
+    pub fn rule(&self) -> String {
+        match self.subresource {
+            "" => self.resource.plural().to_owned(),
+            subresource => format!("{}/{subresource}", self.resource.plural()),
         }
     }
 
@@ -237,9 +326,10 @@ impl Call {
             Answer::Metadata => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
             Answer::MetadataList => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
         };
-        let content_type = match self.verb {
+        let content_type = match (self.verb, self.change) {
             // JSON is YAML; the apply endpoint takes no other media type that every supported version knows.
-            Verb::Patch => "application/apply-patch+yaml",
+            (Verb::Patch, Change::Apply) => "application/apply-patch+yaml",
+            (Verb::Patch, Change::Merge) => "application/merge-patch+json",
             _ => "application/json",
         };
         let mut request = Request::builder().method(self.verb.method()).uri(self.uri()).header(header::ACCEPT, accept);
@@ -254,7 +344,11 @@ impl Call {
     }
 
     fn uri(&self) -> String {
-        let mut uri = String::from("/api/v1");
+        let mut uri = match self.resource.group() {
+            "" => String::from("/api/"),
+            group => format!("/apis/{group}/"),
+        };
+        uri.push_str(self.resource.version());
         if !self.namespace.is_empty() {
             uri.push_str("/namespaces/");
             uri.push_str(&self.namespace);
@@ -264,6 +358,10 @@ impl Call {
         if self.verb != Verb::Create && !self.name.is_empty() {
             uri.push('/');
             uri.push_str(&self.name);
+        }
+        if !self.subresource.is_empty() {
+            uri.push('/');
+            uri.push_str(self.subresource);
         }
         for (index, (key, value)) in self.query.iter().enumerate() {
             uri.push(if index == 0 { '?' } else { '&' });
@@ -318,6 +416,19 @@ mod tests {
         assert_eq!(uri, "/api/v1/namespaces/ns/pods/app-0?fieldManager=me&force=false");
         assert_eq!(content_type.as_deref(), Some("application/apply-patch+yaml"));
 
+        let status = serde_json::json!({"status": {"endpoints": 3}});
+        let (method, uri, content_type, body) =
+            parts(&Call::merge(Resource::OriginalNetServices, "ns", "web", status.clone(), "me").of_status()).await;
+        assert_eq!(method, "PATCH");
+        assert_eq!(
+            uri,
+            "/apis/svcctl.metaswitch.com/v1alpha1/namespaces/ns/netservices/web/status?fieldManager=me&fieldValidation=Strict"
+        );
+        assert_eq!((content_type.as_deref(), body), (Some("application/merge-patch+json"), status.to_string()));
+
+        let (_, uri, ..) = parts(&Call::create(Resource::EndpointSlices, "ns", "web-0", status, "me")).await;
+        assert!(uri.starts_with("/apis/discovery.k8s.io/v1/namespaces/ns/endpointslices?"), "{uri}");
+
         let (method, uri, _, body) = parts(&Call::get(Resource::Nodes, "", "node-1")).await;
         assert_eq!((method.as_str(), uri.as_str(), body.as_str()), ("GET", "/api/v1/nodes/node-1", ""));
     }
@@ -329,6 +440,7 @@ mod tests {
             namespace: Some("ns".into()),
             labels: "ipfPodName,tier in (a, b),product!=ipfv2".into(),
             fields: "status.phase!=Failed",
+            extent: Extent::Metadata,
         };
         let call = Call::list(&pods, 250, Some("eyJ2IjoibWV0YS5rOHMuaW8vdjEi=="));
         let (method, uri, ..) = parts(&call).await;
@@ -342,13 +454,24 @@ mod tests {
         );
         assert_eq!(call.to_string(), "list pods in namespace ns");
 
-        let services = Selection { namespace: None, resource: Resource::Services, labels: "a=b".into(), fields: "" };
+        let services = Selection {
+            namespace: None,
+            resource: Resource::Services,
+            labels: "a=b".into(),
+            fields: "",
+            extent: Extent::Metadata,
+        };
         let call = Call::watch(&services, "42");
         let (_, uri, ..) = parts(&call).await;
         assert_eq!(uri, "/api/v1/services?labelSelector=a%3Db&watch=true&allowWatchBookmarks=true&resourceVersion=42");
         // The form for lists would make the API answer with an empty stream.
         assert!(call.request().unwrap().headers()[header::ACCEPT].to_str().unwrap().contains("PartialObjectMetadata;"));
         assert_eq!(call.to_string(), "watch services in all namespaces");
+
+        let whole = Selection { extent: Extent::Full, ..services };
+        for call in [Call::list(&whole, 250, None), Call::watch(&whole, "42")] {
+            assert_eq!(call.request().unwrap().headers()[header::ACCEPT], "application/json");
+        }
     }
 
     #[tokio::test]

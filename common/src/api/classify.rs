@@ -219,9 +219,10 @@ pub fn missing_rule(call: &Call, refusal: &Refusal) -> String {
         namespace => (format!(" in namespace {namespace}"), "Role"),
     };
     format!(
-        "{who} may not {verb} {resource}{scope}: add {{apiGroups: [\"\"], resources: [\"{resource}\"], verbs: [\"{verb}\"]}} to its {role}",
+        "{who} may not {verb} {resource}{scope}: add {{apiGroups: [\"{group}\"], resources: [\"{resource}\"], verbs: [\"{verb}\"]}} to its {role}",
         verb = call.verb.as_str(),
-        resource = call.resource.plural(),
+        group = call.resource.group(),
+        resource = call.rule(),
     )
 }
 

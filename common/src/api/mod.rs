@@ -1,7 +1,7 @@
 //! Speaks to the Kubernetes API: one call, one classified answer, and patience between calls.
 //!
 //! [`connect`](connect::connect) finds the API and the credentials, [`call`] says what is asked, [`classify`] what an
-//! answer means (pure), [`retry`] how long to go on, [`client`] does the I/O.
+//! answer means (pure), [`retry`] how long to go on, [`client`] does the I/O. [`watch`] reports what happens to many objects.
 
 pub mod call;
 mod call_error;
@@ -9,5 +9,8 @@ pub mod classify;
 pub mod client;
 pub mod connect;
 pub mod lines;
+pub mod outage;
+pub mod pages;
 pub mod retry;
 pub mod token;
+pub mod watch;

@@ -11,7 +11,7 @@ use common::labels::WATCHER;
 use common::logging::LogOptions;
 use common::settings::{LoadError, Loaded, Sources};
 
-use crate::choices::{Course, Effect, Listen, Scope};
+use crate::choices::{Controller, Controllers, Course, Effect, Listen, Scope};
 use crate::selector::LabelSelector;
 
 use self::options::Options;
@@ -40,6 +40,8 @@ pub struct Settings {
     pub grace: Duration,
     /// How long a pod that is gone keeps its Service.
     pub release_delay: Duration,
+    /// What it does.
+    pub controllers: Controllers,
     /// When the program ends.
     pub course: Course,
     /// Whether anything is deleted.
@@ -63,6 +65,12 @@ pub enum SettingsError {
         namespace: String,
         /// Where all were asked for.
         all_namespaces: String,
+    },
+    /// Something that only the clean-up knows, with NetServices.
+    #[error("{option} is of the clean-up alone: it cannot be combined with the controller net-service")]
+    CleanupAlone {
+        /// Where it was set.
+        option: String,
     },
 }
 
@@ -94,6 +102,7 @@ impl Settings {
 
     fn validate(raw: common::settings::Settings<Options>) -> Result<Self, SettingsError> {
         let scope = scope(&raw)?;
+        let controllers = controllers(&raw)?;
         let options = raw.options;
         Ok(Self {
             scope,
@@ -102,6 +111,7 @@ impl Settings {
             scan_interval: options.scan_interval,
             grace: options.grace,
             release_delay: options.release_delay,
+            controllers,
             course: if options.once { Course::Once } else { Course::Endless },
             effect: if options.dry_run { Effect::DryRun } else { Effect::Delete },
             listen: options.listen,
@@ -124,4 +134,17 @@ fn scope(raw: &common::settings::Settings<Options>) -> Result<Scope, SettingsErr
         (Some(name), false) => Ok(Scope::Namespace(name.as_str().to_owned())),
         (None, false) => Ok(Scope::Own),
     }
+}
+
+/// What scans once, or only tells, serves nothing.
+fn controllers(raw: &common::settings::Settings<Options>) -> Result<Controllers, SettingsError> {
+    let controllers = Controllers::new(raw.options.controllers.clone());
+    if controllers.include(Controller::NetService) {
+        for (key, is_set) in [(options::ONCE, raw.options.once), (options::DRY_RUN, raw.options.dry_run)] {
+            if is_set {
+                return Err(SettingsError::CleanupAlone { option: raw.origin(key).of_option(key) });
+            }
+        }
+    }
+    Ok(controllers)
 }

@@ -14,6 +14,8 @@ use crate::selector::LabelSelector;
 /// Keys of the options that messages name together.
 pub(super) const NAMESPACE: &str = "namespace";
 pub(super) const ALL_NAMESPACES: &str = "all-namespaces";
+pub(super) const ONCE: &str = "once";
+pub(super) const DRY_RUN: &str = "dry-run";
 
 /// Removes the NodePort Services whose pods are gone.
 #[derive(Debug, Parser)]
@@ -42,14 +44,14 @@ pub(super) struct Options {
     /// How long a pod that is gone keeps its Service, and so its ports; only for Services without an owner reference, since Kubernetes removes the others
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration, help_heading = "Clean-up")]
     pub(super) release_delay: Duration,
-    /// What the watcher does; may be repeated or separated by commas
+    /// What the watcher does; may be repeated or separated by commas. net-service needs its resource and its permissions
     #[arg(
         long,
         value_name = "NAMES",
         default_value = "cleanup",
         value_delimiter = ',',
         value_enum,
-        help_heading = "Clean-up"
+        help_heading = "Run"
     )]
     pub(super) controllers: Vec<Controller>,
 

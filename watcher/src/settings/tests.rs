@@ -219,13 +219,13 @@ fn what_is_wrong_is_named_with_its_origin() {
             &[],
             &[("CONTROLLERS", "cleanup,gc")],
             "",
-            "environment variable CONTROLLERS: invalid value \"cleanup,gc\": expected cleanup",
+            "environment variable CONTROLLERS: invalid value \"cleanup,gc\": expected cleanup, net-service",
         ),
         (
             &[],
             &[],
             "controllers: [cleanup, '']",
-            "config.yaml line 1 column 24, key `controllers`: invalid value \"\": expected cleanup",
+            "config.yaml line 1 column 24, key `controllers`: invalid value \"\": expected cleanup, net-service",
         ),
         (&[], &[("ONCE", "yes")], "", "environment variable ONCE: invalid value \"yes\": expected true, false"),
         (
@@ -242,15 +242,35 @@ fn what_is_wrong_is_named_with_its_origin() {
 
 #[test]
 fn controllers_are_a_list() {
-    for (arguments, environment, file) in [
-        (&["--controllers=cleanup"][..], &[][..], ""),
-        (&["--controllers=cleanup,cleanup"], &[], ""),
-        (&[], &[("CONTROLLERS", "cleanup")], ""),
-        (&[], &[], "controllers: [cleanup]"),
-        (&[], &[], "controllers: cleanup"),
-        (&[], &[], "controllers: []"),
+    use Controller::{Cleanup, NetService};
+    for (arguments, environment, file, expected) in [
+        (&["--controllers=cleanup"][..], &[][..], "", &[Cleanup][..]),
+        (&["--controllers=cleanup,cleanup"], &[], "", &[Cleanup]),
+        (&["--controllers=cleanup,net-service"], &[], "", &[Cleanup, NetService]),
+        (&["--controllers", "cleanup", "--controllers", "net-service"], &[], "", &[Cleanup, NetService]),
+        (&[], &[("CONTROLLERS", "net-service")], "", &[NetService]),
+        (&[], &[], "controllers: [cleanup]", &[Cleanup]),
+        (&[], &[], "controllers: net-service", &[NetService]),
+        (&[], &[], "controllers: []", &[Cleanup]),
+        (&[], &[], "", &[Cleanup]),
     ] {
-        settings(arguments, environment, file);
+        let controllers = settings(arguments, environment, file).controllers;
+        let included: Vec<_> = [Cleanup, NetService].into_iter().filter(|one| controllers.include(*one)).collect();
+        assert_eq!(included, expected, "{arguments:?} {environment:?} {file}");
+    }
+}
+
+#[test]
+fn what_only_the_clean_up_knows_is_refused_with_net_service() {
+    for (arguments, environment, file, expected) in [
+        (&["--once"][..], &[][..], "", "flag --once"),
+        (&[], &[("DRY_RUN", "true")], "", "environment variable DRY_RUN"),
+        (&[], &[], "once: true", "config.yaml line 2 column 7, key `once`"),
+    ] {
+        let file = format!("controllers: [cleanup, net-service]\n{file}");
+        let message =
+            format!("{expected} is of the clean-up alone: it cannot be combined with the controller net-service");
+        assert_eq!(error(arguments, environment, &file), message);
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::api::{classify::Meaning, client::CallError};
+use super::{classify::Meaning, client::CallError};
 
 /// Failures in a row of one thing that is tried again and again.
 #[derive(Debug, Default)]
@@ -40,12 +40,11 @@ impl Outage {
 
 #[cfg(test)]
 mod tests {
-    use common::api::{
+    use super::*;
+    use crate::api::{
         call::{Call, Resource},
         classify::Refusal,
     };
-
-    use super::*;
 
     #[test]
     fn only_news_is_told() {

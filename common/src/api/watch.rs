@@ -1,4 +1,4 @@
-//! Reports what happens to the pods or to the Services, for ever: it lists, watches, and lists anew where the watch cannot
+//! Reports what happens to the objects of one selection, for ever: it lists, watches, and lists anew where the watch cannot
 //! go on. It judges nothing.
 
 use std::{
@@ -6,26 +6,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::api::{
+use serde::{Deserialize, de::DeserializeOwned};
+use tokio::{sync::mpsc, time::sleep_until};
+
+use super::{
     call::{Call, Selection},
     classify::Meaning,
     client::{Api, CallError, chain},
     lines::{Lines, LinesError},
-    retry::{Backoff, Deadline},
-};
-use serde::Deserialize;
-use tokio::{sync::mpsc, time::sleep_until};
-
-use crate::{
-    health::Health,
-    index::Change,
-    metrics::{Cause, Metrics},
-    object::Metadata,
     outage::Outage,
     pages::Pages,
-    report::millis,
-    watched::Watched,
+    retry::{Backoff, Deadline},
 };
+use crate::logging::millis;
 
 /// The longest pause between two tries. An API server that restarts is back within seconds, and a permission that is given
 /// back should count within half a minute.
@@ -47,20 +40,101 @@ const FLAPPING: Duration = Duration::from_secs(1);
 /// So many watches in a row that brought nothing, and it lists anew: perhaps it is the resource version's fault.
 const FRUITLESS: u32 = 6;
 
+/// How often it is asked whether a resource that is not served is served now.
+const ABSENT: Duration = Duration::from_secs(30);
+
+/// What is read of an object; the rest is passed over.
+pub trait Watchable: DeserializeOwned + Default + Send {
+    /// `metadata.resourceVersion`
+    fn resource_version(&self) -> &str;
+}
+
+/// What a watch has seen.
+#[derive(Debug)]
+pub enum Seen<T> {
+    /// A list begins: what it does not name is gone.
+    Listing,
+    /// The object is there.
+    There(T),
+    /// It is gone, or no longer selected; this is how it was last.
+    Gone(T),
+    /// The list is complete.
+    Listed,
+}
+
+/// Why a watch had to be started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// The API server ended it, as it does after some minutes.
+    Closed,
+    /// The connection broke.
+    Lost,
+    /// The resource version was too old (410).
+    Expired,
+    /// The API refused it.
+    Refused,
+    /// The connection was there, and nothing came.
+    Silent,
+}
+
+impl Cause {
+    /// Each of them.
+    pub const ALL: [Self; 5] = [Self::Closed, Self::Lost, Self::Expired, Self::Refused, Self::Silent];
+
+    /// The word in metrics.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Lost => "lost",
+            Self::Expired => "expired",
+            Self::Refused => "refused",
+            Self::Silent => "silent",
+        }
+    }
+}
+
+/// Who is told how a watch fares.
+pub trait Audience: Send + Sync {
+    /// What is read of each object.
+    type Object: Watchable;
+    /// What is passed on.
+    type Change: Send;
+
+    /// What is passed on of what was seen.
+    fn change(&self, seen: Seen<Self::Object>) -> Self::Change;
+
+    /// The watch hears what changes.
+    fn up(&self);
+
+    /// The watch hears nothing; may be said again and again while that lasts.
+    fn down(&self);
+
+    /// The watch has ended and is started again.
+    fn restarted(&self, cause: Cause);
+}
+
+/// What it means that a resource is not served at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// Something is wrong.
+    Failure,
+    /// There are no such objects: the resource's definition may not be installed.
+    Empty,
+}
+
 /// One watch.
-pub struct Watch {
+pub struct Watch<A: Audience> {
     /// The API.
     pub api: Api,
-    /// What is watched: which of the two, …
-    pub watched: Watched,
-    /// … and which objects of it.
+    /// Which objects are watched.
     pub selection: Selection,
+    /// What it means that there is no such resource.
+    pub absence: Absence,
     /// Where changes are reported.
-    pub changes: mpsc::Sender<Change>,
-    /// Where it shows whether it is up.
-    pub health: Health,
-    /// Where restarts are counted.
-    pub metrics: Metrics,
+    pub changes: mpsc::Sender<A::Change>,
+    /// Who is told how it fares.
+    pub audience: A,
 }
 
 /// Why a watch has ended.
@@ -80,18 +154,23 @@ enum Ended {
     Unheard,
 }
 
+/// What a line is about. Its object is read when that is known.
 #[derive(Deserialize)]
-struct Line {
+struct Kind {
     #[serde(rename = "type")]
     kind: String,
-    object: Content,
 }
 
-/// An object, or, of an ERROR, a Status.
+#[derive(Deserialize)]
+#[serde(bound = "T: DeserializeOwned")]
+struct Line<T> {
+    object: T,
+}
+
+/// The Status of an ERROR.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Content {
-    metadata: Metadata,
+struct Status {
     code: u16,
     message: String,
 }
@@ -109,7 +188,7 @@ struct ErrorEvent {
 #[error("a line of the watch cannot be read")]
 struct Unreadable(#[source] serde_json::Error);
 
-impl Watch {
+impl<A: Audience> Watch<A> {
     /// Runs until nobody listens any more.
     pub async fn run(self) {
         let mut backoff = Backoff::up_to(LONGEST_PAUSE);
@@ -122,8 +201,14 @@ impl Watch {
                     }
                 }
                 Err(Listing::Unheard) => return,
+                Err(Listing::Failed(error)) if self.is_absent(&error) => {
+                    if self.tell_of_nothing(&mut outage).await.is_err() {
+                        return;
+                    }
+                    tokio::time::sleep(ABSENT).await;
+                }
                 Err(Listing::Failed(error)) => {
-                    self.health.watch_down(self.watched);
+                    self.audience.down();
                     self.failed(&mut outage, &error);
                     tokio::time::sleep(backoff.pause(error.retry_after())).await;
                 }
@@ -132,15 +217,33 @@ impl Watch {
     }
 
     async fn list(&self) -> Result<String, Listing> {
-        self.tell(Change::Listing(self.watched)).await?;
+        self.tell(Seen::Listing).await?;
         let mut pages = Pages::new(&self.api, &self.selection);
         while let Some(page) = pages.next().await? {
-            for metadata in page {
-                self.tell(self.there(metadata)).await?;
+            for object in page {
+                self.tell(Seen::There(object)).await?;
             }
         }
-        self.tell(Change::Listed(self.watched)).await?;
+        self.tell(Seen::Listed).await?;
         Ok(pages.version())
+    }
+
+    /// Whether the resource is not served, and that is no failure.
+    fn is_absent(&self, error: &CallError) -> bool {
+        self.absence == Absence::Empty && error.meaning() == Some(Meaning::NotFound)
+    }
+
+    async fn tell_of_nothing(&self, outage: &mut Outage) -> Result<(), Listing> {
+        tracing::debug!(
+            resource = self.resource(),
+            group = self.selection.resource.group(),
+            "not served; asking again later"
+        );
+        self.tell(Seen::Listing).await?;
+        self.tell(Seen::Listed).await?;
+        self.audience.up();
+        self.back(outage);
+        Ok(())
     }
 
     /// Watches from a resource version on, again and again, until only a new list helps.
@@ -164,14 +267,14 @@ impl Watch {
                 Ended::Silent => Cause::Silent,
                 Ended::Unheard => return ended,
             };
-            self.metrics.watch_restarted(self.watched, cause);
+            self.audience.restarted(cause);
             let mut asked = None;
             match &ended {
                 Ended::Closed | Ended::Expired | Ended::Silent | Ended::Unheard => {
-                    tracing::debug!(resource = self.watched.as_str(), ?cause, "the watch ended");
+                    tracing::debug!(resource = self.resource(), ?cause, "the watch ended");
                 }
                 Ended::Lost(error) | Ended::Refused(error) => {
-                    self.health.watch_down(self.watched);
+                    self.audience.down();
                     self.failed(outage, error.as_ref());
                     asked = error.downcast_ref().and_then(CallError::retry_after);
                 }
@@ -201,7 +304,7 @@ impl Watch {
             }
         };
         let begun = *opened.insert(Instant::now());
-        self.health.watch_up(self.watched);
+        self.audience.up();
         loop {
             let line = tokio::select! {
                 line = next(&mut lines) => line,
@@ -223,32 +326,32 @@ impl Watch {
     }
 
     /// Reads one line, and moves `version` on to it.
-    fn read(&self, line: &[u8], version: &mut String) -> Result<Option<Change>, Ended> {
-        let line: Line = serde_json::from_slice(line).map_err(|error| Ended::Lost(Unreadable(error).into()))?;
-        let Content { metadata, code, message } = line.object;
-        let moved_to = metadata.resource_version.clone();
-        let change = match line.kind.as_str() {
-            "ADDED" | "MODIFIED" => Some(self.there(metadata)),
-            "DELETED" => Some(self.gone(metadata)),
-            "ERROR" if code == 410 => return Err(Ended::Expired),
-            "ERROR" => return Err(Ended::Refused(ErrorEvent { code, message }.into())),
+    fn read(&self, line: &[u8], version: &mut String) -> Result<Option<A::Change>, Ended> {
+        let Kind { kind } = read(line)?;
+        if kind == "ERROR" {
+            let Line { object: Status { code, message } } = read(line)?;
+            return Err(if code == 410 { Ended::Expired } else { Ended::Refused(ErrorEvent { code, message }.into()) });
+        }
+        let Line::<A::Object> { object } = read(line)?;
+        if !object.resource_version().is_empty() {
+            object.resource_version().clone_into(version);
+        }
+        Ok(match kind.as_str() {
+            "ADDED" | "MODIFIED" => Some(self.audience.change(Seen::There(object))),
+            "DELETED" => Some(self.audience.change(Seen::Gone(object))),
             // A bookmark only moves on.
             _ => None,
-        };
-        if !moved_to.is_empty() {
-            *version = moved_to;
-        }
-        Ok(change)
+        })
     }
 
     fn back(&self, outage: &mut Outage) {
         if let Some(after) = outage.ended(Instant::now()) {
-            tracing::info!(resource = self.watched.as_str(), after_ms = millis(after), "watch is back");
+            tracing::info!(resource = self.resource(), after_ms = millis(after), "watch is back");
         }
     }
 
     fn failed(&self, outage: &mut Outage, error: &(dyn Error + 'static)) {
-        let resource = self.watched.as_str();
+        let resource = self.resource();
         let is_news = outage.failed(error, Instant::now());
         let error = chain(error);
         match is_news {
@@ -257,23 +360,17 @@ impl Watch {
         }
     }
 
-    fn there(&self, metadata: Metadata) -> Change {
-        match self.watched {
-            Watched::Pods => Change::Pod(metadata.into()),
-            Watched::Services => Change::Service(metadata.into()),
-        }
+    fn resource(&self) -> &'static str {
+        self.selection.resource.plural()
     }
 
-    fn gone(&self, metadata: Metadata) -> Change {
-        match self.watched {
-            Watched::Pods => Change::PodGone(metadata.into()),
-            Watched::Services => Change::ServiceGone(metadata.into()),
-        }
+    async fn tell(&self, seen: Seen<A::Object>) -> Result<(), Listing> {
+        self.changes.send(self.audience.change(seen)).await.map_err(|_| Listing::Unheard)
     }
+}
 
-    async fn tell(&self, change: Change) -> Result<(), Listing> {
-        self.changes.send(change).await.map_err(|_| Listing::Unheard)
-    }
+fn read<T: DeserializeOwned>(line: &[u8]) -> Result<T, Ended> {
+    serde_json::from_slice(line).map_err(|error| Ended::Lost(Unreadable(error).into()))
 }
 
 /// A list that did not come to its end.

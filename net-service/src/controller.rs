@@ -1,0 +1,203 @@
+//! Runs NetServices for ever: takes in what the watches report, and has plans made and carried out. What is to be done, and
+//! when, is decided elsewhere.
+
+use std::time::{Duration, Instant};
+
+use common::api::{
+    client::{Api, CallError, chain},
+    outage::Outage,
+};
+use k8s_openapi::jiff::Timestamp;
+use tokio::{sync::mpsc, task::JoinSet, time::sleep_until};
+
+use crate::{
+    apply::{Applier, Failure, Outcome},
+    index::{Index, Name, Report},
+    plan::{Situation, plan},
+    pulse::{Held, Pulse},
+    status::{READY, Reason},
+    telling::Telling,
+    work::{End, Failing, Work},
+};
+
+/// So many NetServices are worked on at the same time.
+const AT_ONCE: usize = 8;
+
+/// Longer than any program runs.
+const NEVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+
+/// The controller of NetServices.
+pub struct Controller {
+    api: Api,
+    pulse: Pulse,
+    index: Index,
+    work: Work,
+    telling: Telling,
+    outage: Outage,
+    running: JoinSet<(Name, Option<i64>, Outcome)>,
+    has_begun: bool,
+}
+
+impl Controller {
+    /// One that knows nothing yet.
+    #[must_use]
+    pub fn new(api: Api, pulse: Pulse) -> Self {
+        Self {
+            telling: Telling::start(api.clone()),
+            api,
+            pulse,
+            index: Index::default(),
+            work: Work::default(),
+            outage: Outage::default(),
+            running: JoinSet::new(),
+            has_begun: false,
+        }
+    }
+
+    /// Runs until nobody reports any more. What is under way when this is dropped ends with it.
+    pub async fn run(mut self, mut reports: mpsc::Receiver<Report>) {
+        loop {
+            self.begin_due();
+            let next_due = self.next_due();
+            tokio::select! {
+                biased;
+                Some(Ok((name, generation, outcome))) = self.running.join_next() => self.ended(name, generation, outcome),
+                report = reports.recv() => match report {
+                    Some(report) => self.note(report),
+                    None => return,
+                },
+                () = sleep_until(next_due.into()) => {}
+            }
+        }
+    }
+
+    fn next_due(&self) -> Instant {
+        let has_room = self.index.is_complete() && self.running.len() < AT_ONCE;
+        let due = if has_room { self.work.next_due() } else { None };
+        due.unwrap_or_else(|| Instant::now() + NEVER)
+    }
+
+    fn note(&mut self, report: Report) {
+        let frees = matches!(&report, Report::Service(common::api::watch::Seen::Gone(_)));
+        let concerned = self.index.note(report);
+        let now = Instant::now();
+        concerned.into_iter().for_each(|name| self.work.changed(name, now));
+        if frees {
+            self.work.freed(now);
+        }
+        if !self.has_begun && self.index.is_complete() {
+            self.has_begun = true;
+            let all: Vec<_> = self.index.net_services().map(|found| (found.key.clone(), found.group)).collect();
+            tracing::info!(net_services = all.len(), pods = self.index.pods(), "watching NetServices");
+            all.into_iter().for_each(|name| self.work.changed(name, now));
+            self.show();
+        }
+    }
+
+    /// Plans what is due, and has it carried out.
+    fn begin_due(&mut self) {
+        if !self.index.is_complete() {
+            return;
+        }
+        let mut has_looked = false;
+        while self.running.len() < AT_ONCE {
+            let now = Instant::now();
+            let Some(name) = self.work.begin(now) else { break };
+            has_looked = true;
+            self.look(name, now);
+        }
+        if has_looked {
+            self.show();
+        }
+    }
+
+    fn look(&mut self, name: Name, now: Instant) {
+        let generation = self.index.generation(&name);
+        let refused = generation.and_then(|generation| self.work.refused(&name, generation));
+        let Some((net_service, situation)) = self.index.situation(&name, refused, Timestamp::now()) else {
+            self.work.forget(&name);
+            self.telling.keep(self.index.all_pods());
+            return;
+        };
+        tell(&mut self.telling, net_service, &situation);
+        let changes = plan(net_service, &situation);
+        if changes.is_empty() {
+            self.work.ended(name, End::NothingToDo, now);
+            return;
+        }
+        let (api, generation) = (self.api.clone(), net_service.generation);
+        self.running.spawn(async move {
+            let (key, group) = &name;
+            let outcome = Applier { api: &api, group: *group, key }.apply(changes).await;
+            (name, generation, outcome)
+        });
+    }
+
+    fn ended(&mut self, name: Name, generation: Option<i64>, outcome: Outcome) {
+        let Outcome { reports, failure } = outcome;
+        let now = Instant::now();
+        let has_done = !reports.is_empty();
+        // Others may be concerned, of the same name; itself is looked at again anyway.
+        for report in reports {
+            let concerned = self.index.note(report);
+            concerned.into_iter().filter(|other| *other != name).for_each(|other| self.work.changed(other, now));
+        }
+        let (key, _) = &name;
+        let (namespace, net_service) = (key.namespace.to_string(), key.name.to_string());
+        let (end, error) = match failure {
+            None => (End::Done, None),
+            Some(Failure::ServiceRefused(error)) => (End::Refused { text: chain(&error), generation }, Some(error)),
+            Some(Failure::Outdated(error)) => {
+                tracing::debug!(namespace, net_service, error = chain(&error), "something has changed meanwhile");
+                (End::Failed(error.retry_after()), None)
+            }
+            Some(Failure::Other(error)) => (End::Failed(error.retry_after()), Some(error)),
+        };
+        let failing = self.work.ended(name, end, now);
+        match error {
+            Some(error) => self.failed(&namespace, &net_service, &error, failing),
+            None if has_done => {
+                if let Some(after) = self.outage.ended(now) {
+                    tracing::info!(after_ms = common::logging::millis(after), "the API answers NetServices again");
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// An API that is away is told once, and not for each NetService.
+    fn failed(&mut self, namespace: &str, net_service: &str, error: &CallError, failing: Failing) {
+        let is_news = match error.concerns_every_call() {
+            true => self.outage.failed(error, Instant::now()),
+            false => failing == Failing::News,
+        };
+        let error = chain(error);
+        match is_news {
+            true => tracing::warn!(namespace, net_service, error, "a NetService cannot be served; trying again"),
+            false => {
+                tracing::debug!(namespace, net_service, error, "a NetService still cannot be served; trying again")
+            }
+        }
+    }
+
+    fn show(&self) {
+        let mut held = Held::default();
+        for net_service in self.index.net_services() {
+            held.net_services += 1;
+            let ready = net_service.status.conditions.iter().find(|condition| condition.type_ == READY);
+            held.not_ready += usize::from(ready.is_none_or(|ready| ready.reason != Reason::Reconciled.as_str()));
+            held.endpoints += usize::try_from(net_service.status.endpoints).unwrap_or_default();
+        }
+        self.pulse.holds(held);
+    }
+}
+
+/// Tells of pods whose annotation is needed and cannot be read whole.
+fn tell(telling: &mut Telling, net_service: &crate::net_service::NetService, situation: &Situation<'_>) {
+    let Ok(spec) = &net_service.spec else { return };
+    if spec.net_attach_def.is_none() {
+        return;
+    }
+    let selected = situation.pods.iter().filter(|pod| pod.is_selected_by(&spec.selector));
+    selected.for_each(|pod| telling.about(&net_service.key.namespace, pod));
+}

@@ -1,0 +1,293 @@
+//! Holds what the watches report, and decides which NetServices a change concerns; it never asks the API.
+
+use std::collections::BTreeSet;
+
+use common::api::watch::Seen;
+use k8s_openapi::jiff::Timestamp;
+
+use crate::{
+    names::{SERVICE_NAME_LABEL, SLICES_MANAGED_BY, SLICES_MANAGED_BY_LABEL},
+    net_service::{self, NetService},
+    object::{Key, Metadata},
+    plan::Situation,
+    pod::{self, Pod},
+    resource::Group,
+    service::{Service, net_service_of},
+    slices::Slice,
+    store::{Recent, Store},
+};
+
+/// What a watch reports.
+#[derive(Debug)]
+pub enum Report {
+    /// Of the NetServices of a group.
+    NetService(Group, Seen<net_service::Object>),
+    /// Of pods.
+    Pod(Seen<pod::Object>),
+    /// Of Services.
+    Service(Seen<Service>),
+    /// Of EndpointSlices.
+    Slice(Seen<Slice>),
+}
+
+/// A NetService, of one of the groups.
+pub type Name = (Key, Group);
+
+/// Everything that is there.
+#[derive(Debug, Default)]
+pub struct Index {
+    own: Store<NetService>,
+    original: Store<NetService>,
+    pods: Store<Pod>,
+    services: Store<Service>,
+    slices: Store<Slice>,
+}
+
+impl Recent for NetService {
+    fn revision(&self) -> Option<u64> {
+        self.revision
+    }
+}
+
+/// Only watches tell of pods, and these in their order.
+impl Recent for Pod {
+    fn revision(&self) -> Option<u64> {
+        None
+    }
+}
+
+impl Recent for Service {
+    fn revision(&self) -> Option<u64> {
+        self.metadata.revision()
+    }
+}
+
+impl Recent for Slice {
+    fn revision(&self) -> Option<u64> {
+        self.metadata.revision()
+    }
+}
+
+impl Index {
+    /// Whether everything was listed once. Until then nothing can be planned: what lacks is only not there yet.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        let (own, original) = (self.own.is_complete(), self.original.is_complete());
+        own && original && self.pods.is_complete() && self.services.is_complete() && self.slices.is_complete()
+    }
+
+    /// All NetServices.
+    pub fn net_services(&self) -> impl Iterator<Item = &NetService> {
+        self.own.iter().chain(self.original.iter()).map(|(_, net_service)| net_service)
+    }
+
+    /// How many pods are held.
+    #[must_use]
+    pub fn pods(&self) -> usize {
+        self.pods.len()
+    }
+
+    /// All pods.
+    pub fn all_pods(&self) -> impl Iterator<Item = &Pod> {
+        self.pods.iter().map(|(_, pod)| pod)
+    }
+
+    /// The generation of a NetService, if it is there.
+    #[must_use]
+    pub fn generation(&self, (key, group): &Name) -> Option<Option<i64>> {
+        self.store(*group).get(key).map(|net_service| net_service.generation)
+    }
+
+    /// Takes in what a watch reports. The NetServices that it may concern.
+    pub fn note(&mut self, report: Report) -> BTreeSet<Name> {
+        match report {
+            Report::NetService(group, seen) => self.note_net_service(group, seen),
+            Report::Pod(seen) => self.note_pod(seen),
+            Report::Service(seen) => self.note_service(seen),
+            Report::Slice(seen) => self.note_slice(seen),
+        }
+    }
+
+    fn note_net_service(&mut self, group: Group, seen: Seen<net_service::Object>) -> BTreeSet<Name> {
+        let store = self.of_group(group);
+        let keys = match seen {
+            Seen::Listing => {
+                store.begin_list();
+                Vec::new()
+            }
+            Seen::Listed => store.end_list().into_iter().map(|(key, _)| key).collect(),
+            Seen::There(object) => {
+                let net_service = object.kept(group);
+                let key = net_service.key.clone();
+                match store.put(key.clone(), net_service) {
+                    Ok(Some(before)) if store.get(&key).is_some_and(|now| now.says_the_same(&before)) => Vec::new(),
+                    Ok(_) => vec![key],
+                    Err(_older) => Vec::new(),
+                }
+            }
+            Seen::Gone(object) => {
+                let key = object.key();
+                store.remove(&key, &object.kept(group)).map(|_| key).into_iter().collect()
+            }
+        };
+        // The one of the other group may have waited for the name.
+        keys.iter().flat_map(|key| self.called(key)).collect()
+    }
+
+    fn note_pod(&mut self, seen: Seen<pod::Object>) -> BTreeSet<Name> {
+        match seen {
+            Seen::Listing => {
+                self.pods.begin_list();
+                BTreeSet::new()
+            }
+            Seen::Listed => {
+                let gone = self.pods.end_list();
+                gone.iter().flat_map(|(key, pod)| self.selecting(key, [pod])).collect()
+            }
+            Seen::There(object) => {
+                let key = object.key();
+                let pod = object.kept(key.name.clone());
+                let before = self.pods.put(key.clone(), pod).ok().flatten();
+                let now = self.pods.get(&key);
+                if before.as_ref() == now {
+                    return BTreeSet::new();
+                }
+                self.selecting(&key, before.iter().chain(now))
+            }
+            Seen::Gone(object) => {
+                let key = object.key();
+                let last = object.kept(key.name.clone());
+                let before = self.pods.remove(&key, &last);
+                before.iter().flat_map(|before| self.selecting(&key, [before])).collect()
+            }
+        }
+    }
+
+    fn note_service(&mut self, seen: Seen<Service>) -> BTreeSet<Name> {
+        let keys = match seen {
+            Seen::Listing => {
+                self.services.begin_list();
+                Vec::new()
+            }
+            Seen::Listed => self.services.end_list().into_iter().map(|(key, _)| key).collect(),
+            Seen::There(service) => {
+                let key = service.metadata.key();
+                let before = self.services.put(key.clone(), service.kept());
+                if before.is_ok_and(|before| before.as_ref() != self.services.get(&key)) {
+                    vec![key]
+                } else {
+                    Vec::new()
+                }
+            }
+            Seen::Gone(service) => {
+                let key = service.metadata.key();
+                self.services.remove(&key, &service).map(|_| key).into_iter().collect()
+            }
+        };
+        keys.iter().flat_map(|key| self.called(key)).collect()
+    }
+
+    fn note_slice(&mut self, seen: Seen<Slice>) -> BTreeSet<Name> {
+        let metadata = match seen {
+            Seen::Listing => {
+                self.slices.begin_list();
+                Vec::new()
+            }
+            Seen::Listed => self.slices.end_list().into_iter().map(|(_, slice)| slice.metadata).collect(),
+            Seen::There(slice) => {
+                let key = slice.metadata.key();
+                let metadata = slice.metadata.clone();
+                match self.slices.put(key.clone(), slice) {
+                    Ok(before) if before.as_ref() != self.slices.get(&key) => {
+                        before.map(|before| before.metadata).into_iter().chain([metadata]).collect()
+                    }
+                    Ok(_) | Err(_) => Vec::new(),
+                }
+            }
+            Seen::Gone(slice) => {
+                self.slices.remove(&slice.metadata.key(), &slice).map(|slice| slice.metadata).into_iter().collect()
+            }
+        };
+        metadata.iter().filter_map(belongs_to).flat_map(|key| self.called(&key)).collect()
+    }
+
+    /// What is there for a NetService, and itself.
+    #[must_use]
+    pub fn situation<'a>(
+        &'a self,
+        name: &Name,
+        refused: Option<&'a str>,
+        now: Timestamp,
+    ) -> Option<(&'a NetService, Situation<'a>)> {
+        let (key, group) = name;
+        let net_service = self.store(*group).get(key)?;
+        let mine = |slice: &&Slice| match slice.metadata.controller() {
+            Some(owner) => owner.uid == net_service.uid,
+            None => belongs_to(&slice.metadata).as_ref() == Some(key),
+        };
+        let situation = Situation {
+            first: Some(self.first(key)?).filter(|first| first != group),
+            service: self.services.get(key),
+            slices: self.slices.in_namespace(&key.namespace).map(|(_, slice)| slice).filter(mine).collect(),
+            pods: self.pods.in_namespace(&key.namespace).map(|(_, pod)| pod).collect(),
+            refused,
+            now,
+        };
+        Some((net_service, situation))
+    }
+
+    /// Of the NetServices of a name, the group of the one that has it: the Service's owner, else the older.
+    fn first(&self, key: &Key) -> Option<Group> {
+        let all = || Group::ALL.into_iter().filter_map(|group| self.store(group).get(key));
+        let owner = self.services.get(key).and_then(|service| service.metadata.controller());
+        let holder = owner.and_then(|owner| all().find(|net_service| net_service.uid == owner.uid));
+        holder
+            .or_else(|| all().min_by_key(|net_service| (net_service.created, net_service.group)))
+            .map(|found| found.group)
+    }
+
+    fn called(&self, key: &Key) -> impl Iterator<Item = Name> + use<> {
+        let groups: Vec<_> = Group::ALL.into_iter().filter(|group| self.store(*group).get(key).is_some()).collect();
+        let key = key.clone();
+        groups.into_iter().map(move |group| (key.clone(), group))
+    }
+
+    /// The NetServices that select one of these states of a pod.
+    fn selecting<'a>(&self, pod: &Key, states: impl IntoIterator<Item = &'a Pod>) -> BTreeSet<Name> {
+        let states: Vec<_> = states.into_iter().collect();
+        let all = [&self.own, &self.original].into_iter().flat_map(|store| store.in_namespace(&pod.namespace));
+        let selecting = all.filter(|(_, net_service)| {
+            let spec = net_service.spec.as_ref();
+            spec.is_ok_and(|spec| states.iter().any(|pod| pod.is_selected_by(&spec.selector)))
+        });
+        selecting.map(|(key, net_service)| (key.clone(), net_service.group)).collect()
+    }
+
+    fn store(&self, group: Group) -> &Store<NetService> {
+        match group {
+            Group::Own => &self.own,
+            Group::Original => &self.original,
+        }
+    }
+
+    fn of_group(&mut self, group: Group) -> &mut Store<NetService> {
+        match group {
+            Group::Own => &mut self.own,
+            Group::Original => &mut self.original,
+        }
+    }
+}
+
+/// The name of the NetService that a slice is of, or says it is of.
+fn belongs_to(slice: &Metadata) -> Option<Key> {
+    let owner = net_service_of(slice).map(|owner| owner.name.as_str());
+    let says = || {
+        let is_managed = slice.labels.get(SLICES_MANAGED_BY_LABEL).is_some_and(|value| value == SLICES_MANAGED_BY);
+        slice.labels.get(SERVICE_NAME_LABEL).filter(|_| is_managed).map(String::as_str)
+    };
+    owner.or_else(says).map(|name| Key::new(&slice.namespace, name))
+}
+
+#[cfg(test)]
+#[path = "index_tests.rs"]
+mod tests;

@@ -1,0 +1,135 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+fn there<T: serde::de::DeserializeOwned>(object: Value) -> Seen<T> {
+    Seen::There(serde_json::from_value(object).unwrap())
+}
+
+fn metadata(name: &str, uid: &str, version: u32) -> Value {
+    json!({"namespace": "ns", "name": name, "uid": uid, "resourceVersion": version.to_string()})
+}
+
+fn net_service(name: &str, uid: &str, app: &str, version: u32) -> Value {
+    let mut metadata = metadata(name, uid, version);
+    metadata["creationTimestamp"] = json!(format!("2026-12-01T00:00:{version:02}Z"));
+    json!({"metadata": metadata, "spec": {"selector": {"app": app}}})
+}
+
+fn pod(name: &str, app: &str, is_ready: bool) -> Value {
+    let mut metadata = metadata(name, &format!("u-{name}"), 1);
+    metadata["labels"] = json!({"app": app});
+    json!({"metadata": metadata, "status": {"conditions": [{"type": "Ready", "status": if is_ready { "True" } else { "False" }}]}})
+}
+
+/// An index with everything listed, and these NetServices in it.
+fn index(net_services: &[(Group, Value)]) -> Index {
+    let mut index = Index::default();
+    for report in [
+        Report::NetService(Group::Own, Seen::Listed),
+        Report::NetService(Group::Original, Seen::Listed),
+        Report::Pod(Seen::Listed),
+        Report::Service(Seen::Listed),
+        Report::Slice(Seen::Listed),
+    ] {
+        assert!(!index.is_complete());
+        index.note(report);
+    }
+    assert!(index.is_complete());
+    for (group, object) in net_services {
+        index.note(Report::NetService(*group, there(object.clone())));
+    }
+    index
+}
+
+fn names(concerned: &BTreeSet<Name>) -> Vec<String> {
+    concerned.iter().map(|(key, _)| key.name.to_string()).collect()
+}
+
+#[test]
+fn behaviour_2_a_pod_concerns_those_that_select_it_now_or_did_before() {
+    let mut index =
+        index(&[(Group::Own, net_service("a", "n1", "a", 1)), (Group::Original, net_service("b", "n2", "b", 1))]);
+    let mut note = |object| names(&index.note(Report::Pod(object)));
+    assert_eq!(note(there(pod("p", "a", false))), ["a"]);
+    assert_eq!(note(there(pod("p", "a", false))), Vec::<String>::new(), "nothing that counts has changed");
+    assert_eq!(note(there(pod("p", "a", true))), ["a"]);
+    assert_eq!(note(there(pod("p", "b", true))), ["a", "b"], "relabelled");
+    assert_eq!(note(there(pod("q", "c", true))), Vec::<String>::new());
+    assert_eq!(note(Seen::Listing), Vec::<String>::new());
+    assert_eq!(note(there(pod("q", "c", true))), Vec::<String>::new());
+    assert_eq!(note(Seen::Listed), ["b"], "it went while nobody watched");
+}
+
+#[test]
+fn behaviour_3_the_first_holder_of_a_name_keeps_it() {
+    let both = [(Group::Own, net_service("a", "n2", "a", 2)), (Group::Original, net_service("a", "n1", "a", 1))];
+    let mut index = index(&both);
+    let key = Key::new("ns", "a");
+    let first =
+        |index: &Index, group| index.situation(&(key.clone(), group), None, Timestamp::UNIX_EPOCH).unwrap().1.first;
+    assert_eq!(first(&index, Group::Own), Some(Group::Original), "the older");
+    assert_eq!(first(&index, Group::Original), None);
+    let mut service = metadata("a", "s1", 3);
+    service["ownerReferences"] = json!([{"apiVersion": "netservice.io/v1alpha1", "kind": "NetService", "name": "a", "uid": "n2", "controller": true}]);
+    let concerned = index.note(Report::Service(there(json!({"metadata": service}))));
+    assert_eq!(concerned.len(), 2);
+    assert_eq!(first(&index, Group::Own), None, "the Service's owner");
+    assert_eq!(first(&index, Group::Original), Some(Group::Own));
+    let gone = Seen::Gone(serde_json::from_value(both[0].1.clone()).unwrap());
+    assert_eq!(index.note(Report::NetService(Group::Own, gone)).len(), 1, "the other waited for it");
+    assert_eq!(first(&index, Group::Original), None);
+}
+
+#[test]
+fn behaviour_9_a_slice_is_its_owners_or_his_whom_it_names() {
+    let mut index =
+        index(&[(Group::Own, net_service("a", "n1", "a", 1)), (Group::Own, net_service("b", "n2", "b", 1))]);
+    let slice = |name: &str, owner: Option<&str>, labelled: Option<&str>, managed_by: &str| {
+        let mut metadata = metadata(name, name, 5);
+        metadata["labels"] =
+            json!({"kubernetes.io/service-name": labelled, "endpointslice.kubernetes.io/managed-by": managed_by});
+        if labelled.is_none() {
+            metadata["labels"] = json!({});
+        }
+        if let Some(uid) = owner {
+            let name = if uid == "n1" { "a" } else { "b" };
+            metadata["ownerReferences"] = json!([{"apiVersion": "netservice.io/v1alpha1", "kind": "NetService", "name": name, "uid": uid, "controller": true}]);
+        }
+        json!({"metadata": metadata, "addressType": "IPv4", "endpoints": null, "ports": null})
+    };
+    for (object, concerned) in [
+        (slice("owned", Some("n1"), Some("a"), SLICES_MANAGED_BY), &["a"][..]),
+        (slice("unlabelled", Some("n1"), None, ""), &["a"]),
+        (slice("renamed", Some("n1"), Some("b"), SLICES_MANAGED_BY), &["a"]),
+        (slice("disowned", None, Some("a"), SLICES_MANAGED_BY), &["a"]),
+        (slice("foreign", None, Some("a"), "endpointslice-controller.k8s.io"), &[]),
+        (slice("earlier", Some("n0"), Some("b"), SLICES_MANAGED_BY), &["b"]),
+    ] {
+        assert_eq!(names(&index.note(Report::Slice(there(object.clone())))), concerned, "{object}");
+    }
+    let of = |name: &str| {
+        let name = (Key::new("ns", name), Group::Own);
+        let situation = index.situation(&name, None, Timestamp::UNIX_EPOCH).unwrap().1;
+        situation.slices.iter().map(|slice| slice.metadata.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(of("a"), ["disowned", "owned", "renamed", "unlabelled"]);
+    assert_eq!(of("b"), Vec::<String>::new(), "an earlier one's is garbage collection's");
+}
+
+#[test]
+fn behaviour_10_what_was_written_is_known_before_the_watch_tells() {
+    let mut index = index(&[(Group::Own, net_service("a", "n1", "a", 1))]);
+    let service = |version| there(json!({"metadata": metadata("a", "s1", version), "spec": {"type": "ClusterIP"}}));
+    assert_eq!(index.note(Report::Service(service(7))).len(), 1);
+    assert_eq!(index.note(Report::Service(service(6))).len(), 0, "the watch lags");
+    assert_eq!(index.note(Report::Service(service(7))).len(), 0, "and catches up");
+    let status = |version| {
+        let mut object = net_service("a", "n1", "a", 1);
+        object["metadata"]["resourceVersion"] = json!(version);
+        object["status"] = json!({"endpoints": 3});
+        Report::NetService(Group::Own, there(object))
+    };
+    assert_eq!(index.note(status("8")).len(), 1);
+    assert_eq!(index.note(status("9")).len(), 0, "nothing but the version");
+}

@@ -1,0 +1,142 @@
+//! Decides what is to be done for one NetService, from what is there: pure. Done and planned again, it is nothing.
+
+use k8s_openapi::jiff::Timestamp;
+use serde_json::Value;
+
+use crate::{
+    endpoints::{Endpoints, endpoints},
+    net_service::NetService,
+    pod::Pod,
+    resource::{Group, ServiceType, Spec},
+    service::{self, Service, Verdict},
+    slices::{self, Slice, SliceChange},
+    status::{self, Reason, Told},
+};
+
+/// What is there.
+pub struct Situation<'a> {
+    /// The NetService of the other group that has the name, and was first.
+    pub first: Option<Group>,
+    /// The Service of the name.
+    pub service: Option<&'a Service>,
+    /// The slices of the NetService.
+    pub slices: Vec<&'a Slice>,
+    /// The pods of the namespace.
+    pub pods: Vec<&'a Pod>,
+    /// What the API said when it last refused the Service, while it is not to be asked again.
+    pub refused: Option<&'a str>,
+    /// What time it is.
+    pub now: Timestamp,
+}
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// The Service is created.
+    CreateService(Value),
+    /// The Service is changed by this merge patch.
+    PatchService(Value),
+    /// The Service is deleted.
+    DeleteService {
+        /// Its UID.
+        uid: String,
+        /// Its resource version.
+        resource_version: String,
+    },
+    /// A slice.
+    Slice(SliceChange),
+    /// The NetService's status is changed by this merge patch.
+    Status(Value),
+}
+
+/// What is to be done, in this order.
+#[must_use]
+pub fn plan(net_service: &NetService, situation: &Situation<'_>) -> Vec<Change> {
+    if net_service.is_going {
+        // Garbage collection takes away what it owns.
+        return Vec::new();
+    }
+    let tell = |reason, message: String| {
+        let told = Told { has_service: false, node_ports: Vec::new(), endpoints: 0, reason, message };
+        status::change(net_service, told, situation.now).map(Change::Status).into_iter().collect()
+    };
+    let spec = match &net_service.spec {
+        Ok(spec) => spec,
+        Err(problem) => return tell(Reason::InvalidSpec, problem.clone()),
+    };
+    if let Some(group) = situation.first {
+        let key = &net_service.key;
+        return tell(
+            Reason::NameConflict,
+            format!("NetService {key} of group {group} was first: give one of them another name"),
+        );
+    }
+    let service = match (service::judge(net_service, spec, situation.service), situation.service) {
+        (Verdict::Wait, _) => return Vec::new(),
+        (Verdict::Conflict(message), _) => {
+            return tell(Reason::NameConflict, format!("{message}: delete it, or give the NetService another name"));
+        }
+        (Verdict::Keep, Some(service)) => service,
+        // What it has works on while it cannot be changed.
+        (Verdict::Patch(_), Some(service)) if situation.refused.is_some() => service,
+        (verdict, service) => match situation.refused {
+            Some(refused) => return tell(Reason::ServiceRefused, refused.to_owned()),
+            None => return change_of(verdict, service).into_iter().collect(),
+        },
+    };
+    for_service(net_service, spec, service, situation)
+}
+
+fn change_of(verdict: Verdict, service: Option<&Service>) -> Option<Change> {
+    match (verdict, service) {
+        (Verdict::Create(service), _) => Some(Change::CreateService(service)),
+        (Verdict::Patch(patch), _) => Some(Change::PatchService(patch)),
+        (Verdict::Delete, Some(service)) => Some(Change::DeleteService {
+            uid: service.metadata.uid.clone(),
+            resource_version: service.metadata.resource_version.clone(),
+        }),
+        (Verdict::Delete | Verdict::Keep | Verdict::Wait | Verdict::Conflict(_), _) => None,
+    }
+}
+
+/// The Service is there: what is left are its slices, and what is told.
+fn for_service(net_service: &NetService, spec: &Spec, service: &Service, situation: &Situation<'_>) -> Vec<Change> {
+    let served = (spec.service_type != ServiceType::Headless).then_some(&service.spec.ip_families[..]);
+    let key = &net_service.key;
+    let found = endpoints(&key.namespace, &key.name, spec, served, situation.pods.iter().copied());
+    let slices = slices::changes(net_service, spec, &found.sets, &situation.slices);
+    let (reason, message) = match situation.refused {
+        Some(refused) => (Reason::ServiceRefused, refused.to_owned()),
+        None => judge(spec, &found),
+    };
+    let told = Told { has_service: true, node_ports: service.node_ports(), endpoints: found.ready(), reason, message };
+    let status = status::change(net_service, told, situation.now);
+    slices.into_iter().map(Change::Slice).chain(status.map(Change::Status)).collect()
+}
+
+fn judge(spec: &Spec, found: &Endpoints) -> (Reason, String) {
+    let network = match (&spec.net_attach_def, &spec.interface) {
+        (None, _) => "the pod network".to_owned(),
+        (Some(network), None) => format!("network {network}"),
+        (Some(network), Some(interface)) => format!("network {network} at interface {interface}"),
+    };
+    if found.pods > 0 && found.attached == 0 {
+        let message = format!(
+            "no selected pod is attached to {network}: it is named in the pods' annotation k8s.v1.cni.cncf.io/networks, \
+             as NAME in their namespace or as NAMESPACE/NAME"
+        );
+        return (Reason::NetworkNotFound, message);
+    }
+    if found.attached > 0 && found.sets.is_empty() {
+        let message = format!(
+            "no selected pod has an address on {network} that can be an endpoint of this Service: of one of its families, \
+             not local to the pod, and with one of its ports"
+        );
+        return (Reason::NoUsableAddress, message);
+    }
+    (Reason::Reconciled, format!("the Service has the endpoints of {network}"))
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

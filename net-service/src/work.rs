@@ -1,0 +1,328 @@
+//! Decides which NetService is looked at when: at once after a change, but not more often than is of use, and later after a
+//! failure. It does nothing itself.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    time::{Duration, Instant},
+};
+
+use common::api::retry::Backoff;
+
+use crate::index::Name;
+
+/// The shortest time between two looks at the same NetService because of changes: while a hundred pods start, its slices are
+/// written twice a second and not a hundred times.
+const PACE: Duration = Duration::from_millis(500);
+
+/// The longest pause after a failure.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// The shortest time until a Service that was refused is asked for again.
+const REFUSED_PAUSE: Duration = Duration::from_secs(1);
+
+/// The NetServices that are to be looked at.
+#[derive(Debug, Default)]
+pub struct Work {
+    items: HashMap<Name, Item>,
+    due: BTreeSet<(Instant, Name)>,
+}
+
+#[derive(Debug)]
+struct Item {
+    due: Option<Instant>,
+    /// When a look because of a change last began.
+    begun: Option<Instant>,
+    is_running: bool,
+    /// Whether something has changed since the look that runs began.
+    is_stale: bool,
+    backoff: Backoff,
+    refusal: Option<Refusal>,
+    /// What the last refusal said, until it is over.
+    told: Option<String>,
+}
+
+/// The API has refused the Service.
+#[derive(Debug)]
+struct Refusal {
+    /// What it said.
+    text: String,
+    /// Of which generation of the NetService.
+    generation: Option<i64>,
+    /// When it is asked again.
+    again: Instant,
+}
+
+impl Default for Item {
+    fn default() -> Self {
+        let backoff = Backoff::up_to(LONGEST_PAUSE);
+        Self { due: None, begun: None, is_running: false, is_stale: false, backoff, refusal: None, told: None }
+    }
+}
+
+impl Work {
+    /// Something has changed for it.
+    pub fn changed(&mut self, name: Name, now: Instant) {
+        let item = self.items.entry(name.clone()).or_default();
+        if item.is_running {
+            item.is_stale = true;
+            return;
+        }
+        let at = item.begun.map_or(now, |begun| now.max(begun + PACE));
+        self.schedule(name, at);
+    }
+
+    /// The next that is due; it runs until [`ended`](Self::ended) is called.
+    pub fn begin(&mut self, now: Instant) -> Option<Name> {
+        let (due, _) = self.due.first()?;
+        if *due > now {
+            return None;
+        }
+        let (_, name) = self.due.pop_first()?;
+        let item = self.items.entry(name.clone()).or_default();
+        (item.due, item.begun, item.is_running, item.is_stale) = (None, Some(now), true, false);
+        item.refusal = item.refusal.take().filter(|refusal| refusal.again > now);
+        Some(name)
+    }
+
+    /// When the next is due.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Instant> {
+        self.due.first().map(|(due, _)| *due)
+    }
+
+    /// What the API said when it last refused the Service of this generation, while it is not to be asked again.
+    #[must_use]
+    pub fn refused(&self, name: &Name, generation: Option<i64>) -> Option<&str> {
+        let refusal = self.items.get(name)?.refusal.as_ref()?;
+        (refusal.generation == generation).then_some(&refusal.text)
+    }
+
+    /// A look is over. Whether it failed in a way that was not told yet.
+    pub fn ended(&mut self, name: Name, end: End, now: Instant) -> Failing {
+        let item = self.items.entry(name.clone()).or_default();
+        item.is_running = false;
+        let mut failing = Failing::NoNews;
+        let at = match end {
+            End::NothingToDo => {
+                item.rest();
+                item.is_stale.then(|| item.begun.map_or(now, |begun| now.max(begun + PACE)))
+            }
+            // To see whether that was all.
+            End::Done => {
+                item.rest();
+                Some(now)
+            }
+            // It is told at once, and tried again later.
+            End::Refused { text, generation } => {
+                let again = now + item.backoff.pause(None).max(REFUSED_PAUSE);
+                if item.told.as_ref() != Some(&text) {
+                    failing = Failing::News;
+                    item.told = Some(text.clone());
+                }
+                item.refusal = Some(Refusal { text, generation, again });
+                Some(now)
+            }
+            End::Failed(asked) => {
+                if item.backoff.tries() == 0 {
+                    failing = Failing::News;
+                }
+                Some(now + item.backoff.pause(asked))
+            }
+        };
+        if let Some(at) = at.or(item.refusal.as_ref().map(|refusal| refusal.again)) {
+            self.schedule(name, at);
+        }
+        failing
+    }
+
+    /// A Service is gone, and what it had is free: those that were refused may ask again soon.
+    pub fn freed(&mut self, now: Instant) {
+        let soon = now + REFUSED_PAUSE;
+        let mut again = Vec::new();
+        for (name, item) in &mut self.items {
+            if let Some(refusal) = &mut item.refusal
+                && refusal.again > soon
+            {
+                refusal.again = soon;
+                again.push(name.clone());
+            }
+        }
+        again.into_iter().filter(|name| !self.is_running(name)).collect::<Vec<_>>().into_iter().for_each(|name| {
+            self.schedule(name, soon);
+        });
+    }
+
+    fn is_running(&self, name: &Name) -> bool {
+        self.items.get(name).is_some_and(|item| item.is_running)
+    }
+
+    /// It is gone.
+    pub fn forget(&mut self, name: &Name) {
+        if let Some(Item { due: Some(due), .. }) = self.items.remove(name) {
+            self.due.remove(&(due, name.clone()));
+        }
+    }
+
+    fn schedule(&mut self, name: Name, at: Instant) {
+        let item = self.items.entry(name.clone()).or_default();
+        let at = item.due.map_or(at, |before| before.min(at));
+        if let Some(before) = item.due.replace(at) {
+            self.due.remove(&(before, name.clone()));
+        }
+        self.due.insert((at, name));
+    }
+}
+
+impl Item {
+    /// It did not fail: pauses are short again. A refusal is a failure that lasts.
+    fn rest(&mut self) {
+        if self.refusal.is_none() {
+            self.backoff.reset();
+            self.told = None;
+        }
+    }
+}
+
+/// Whether a failure is worth a line in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failing {
+    /// It is the first in a row, or the first that says this.
+    News,
+    /// It is none, or was told.
+    NoNews,
+}
+
+/// How a look at a NetService ends.
+#[derive(Debug, PartialEq, Eq)]
+pub enum End {
+    /// Everything is as it should be.
+    NothingToDo,
+    /// Something was done.
+    Done,
+    /// The API refuses the Service.
+    Refused {
+        /// What it says.
+        text: String,
+        /// Of which generation of the NetService.
+        generation: Option<i64>,
+    },
+    /// It failed; the server asked to wait for so long.
+    Failed(Option<Duration>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{object::Key, resource::Group};
+
+    fn name(name: &str) -> Name {
+        (Key::new("ns", name), Group::Own)
+    }
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn behaviour_10_the_first_change_counts_at_once_and_more_of_them_are_taken_together() {
+        let (mut work, begin) = (Work::default(), Instant::now());
+        work.changed(name("a"), begin);
+        assert_eq!(work.begin(begin), Some(name("a")));
+        assert_eq!((work.begin(begin), work.next_due()), (None, None));
+        work.changed(name("a"), begin);
+        assert_eq!(work.next_due(), None, "not while it runs");
+        work.ended(name("a"), End::Done, begin);
+        assert_eq!(work.begin(begin), Some(name("a")), "was that all?");
+        work.ended(name("a"), End::NothingToDo, begin);
+        assert_eq!(work.begin(begin), None);
+        for _ in 0..100 {
+            work.changed(name("a"), begin + SECOND / 10);
+        }
+        assert_eq!(work.next_due(), Some(begin + PACE));
+        work.changed(name("b"), begin + SECOND / 10);
+        assert_eq!(work.begin(begin + SECOND / 10), Some(name("b")), "others do not wait for it");
+        assert_eq!(work.begin(begin + PACE), Some(name("a")));
+        assert_eq!(work.begin(begin + PACE), None);
+    }
+
+    #[test]
+    fn a_change_that_comes_while_it_runs_is_not_lost() {
+        let (mut work, begin) = (Work::default(), Instant::now());
+        work.changed(name("a"), begin);
+        work.begin(begin);
+        work.changed(name("a"), begin);
+        work.ended(name("a"), End::NothingToDo, begin + SECOND);
+        assert_eq!(work.begin(begin + SECOND), Some(name("a")));
+    }
+
+    #[test]
+    fn failures_are_tried_again_with_growing_pauses_and_told_once() {
+        let (mut work, mut now) = (Work::default(), Instant::now());
+        work.changed(name("a"), now);
+        let mut pauses = Vec::new();
+        for attempt in 0..12 {
+            work.begin(now).unwrap();
+            let news = work.ended(name("a"), End::Failed(None), now);
+            assert_eq!(news == Failing::News, attempt == 0);
+            let due = work.next_due().unwrap();
+            pauses.push(due - now);
+            now = due;
+        }
+        assert!(pauses[0] < SECOND && pauses[11] >= LONGEST_PAUSE / 2, "{pauses:?}");
+        work.begin(now).unwrap();
+        work.ended(name("a"), End::Done, now);
+        work.begin(now).unwrap();
+        assert_eq!(work.ended(name("a"), End::Failed(None), now), Failing::News);
+    }
+
+    #[test]
+    fn behaviour_4_a_refused_service_is_told_at_once_and_asked_for_again_later() {
+        let (mut work, now) = (Work::default(), Instant::now());
+        work.changed(name("a"), now);
+        work.begin(now).unwrap();
+        let refused = || End::Refused { text: "in use".to_owned(), generation: Some(1) };
+        assert_eq!(work.ended(name("a"), refused(), now), Failing::News);
+        assert_eq!(work.begin(now), Some(name("a")), "to tell it");
+        assert_eq!(work.refused(&name("a"), Some(1)), Some("in use"));
+        assert_eq!(work.refused(&name("a"), Some(2)), None, "another spec is asked for at once");
+        work.ended(name("a"), End::Done, now);
+        work.begin(now).unwrap();
+        work.ended(name("a"), End::NothingToDo, now);
+        assert_eq!(work.begin(now), None);
+        let again = work.next_due().unwrap();
+        assert!(again >= now + REFUSED_PAUSE);
+        work.changed(name("a"), now + SECOND / 2);
+        work.begin(now + SECOND / 2).unwrap();
+        assert_eq!(work.refused(&name("a"), Some(1)), Some("in use"), "a change of pods is no reason");
+        work.ended(name("a"), End::NothingToDo, now + SECOND / 2);
+        work.begin(again).unwrap();
+        assert_eq!(work.refused(&name("a"), Some(1)), None);
+        assert_eq!(work.ended(name("a"), refused(), again), Failing::NoNews, "it was told");
+    }
+
+    #[test]
+    fn behaviour_4_what_becomes_free_is_asked_for_soon() {
+        let (mut work, mut now) = (Work::default(), Instant::now());
+        work.changed(name("a"), now);
+        for _ in 0..12 {
+            work.begin(now).unwrap();
+            work.ended(name("a"), End::Refused { text: "full".to_owned(), generation: None }, now);
+            work.begin(now).unwrap();
+            work.ended(name("a"), End::NothingToDo, now);
+            now = work.next_due().unwrap();
+        }
+        work.begin(now).unwrap();
+        work.ended(name("a"), End::Refused { text: "full".to_owned(), generation: None }, now);
+        work.begin(now).unwrap();
+        work.ended(name("a"), End::NothingToDo, now);
+        assert!(work.next_due().unwrap() > now + 10 * SECOND);
+        work.freed(now);
+        assert_eq!(work.next_due(), Some(now + REFUSED_PAUSE));
+    }
+
+    #[test]
+    fn what_is_gone_is_not_looked_at() {
+        let (mut work, now) = (Work::default(), Instant::now());
+        work.changed(name("a"), now);
+        work.forget(&name("a"));
+        assert_eq!(work.begin(now), None);
+    }
+}
