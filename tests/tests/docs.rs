@@ -10,6 +10,7 @@ use std::{
 };
 
 use cluster_tests::harness::cargo::workspace;
+use net_service::{crd::crd, resource::Group};
 use serde_json::Value;
 
 /// Where the source of the programs is.
@@ -163,6 +164,27 @@ fn every_message_quoted_is_one_of_the_programs() {
     assert!(pieces.len() > 100, "{pieces:?}");
     let missing: Vec<_> = pieces.into_iter().filter(|piece| !source.contains(&printed(piece))).collect();
     assert!(missing.is_empty(), "docs/troubleshooting.md quotes what no program says: {missing:#?}");
+}
+
+#[test]
+fn every_field_and_every_reason_of_a_net_service_has_its_row() {
+    let document = read("docs/net-service.md");
+    let row = |name: &str| document.contains(&format!("\n|`{name}`|"));
+    let definition = serde_json::to_value(crd(Group::Own)).unwrap();
+    let properties = |schema: &Value| schema["properties"].as_object().unwrap().clone();
+    let schema = properties(&definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]);
+    let of_ports = properties(&properties(&schema["spec"])["ports"]["items"]);
+    let fields = properties(&schema["spec"]).into_iter().chain(properties(&schema["status"])).map(|(name, _)| name);
+    for name in fields.chain(of_ports.keys().map(|name| format!("ports[].{name}"))) {
+        assert!(row(&name), "no row for {name}");
+    }
+    let status = read("net-service/src/status.rs");
+    let reasons: Vec<_> =
+        status.lines().filter_map(|line| line.trim().strip_prefix("Self::")?.split_once(" => ")).collect();
+    assert!(reasons.len() >= 6, "{reasons:?}");
+    for (reason, _) in reasons {
+        assert!(row(reason), "no row for {reason}");
+    }
 }
 
 #[test]
