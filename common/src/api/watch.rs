@@ -193,15 +193,23 @@ impl<A: Audience> Watch<A> {
     pub async fn run(self) {
         let mut backoff = Backoff::up_to(LONGEST_PAUSE);
         let mut outage = Outage::default();
+        let mut was_absent = false;
         loop {
-            match self.list().await {
+            let listed = self.list().await;
+            let is_absent = matches!(&listed, Err(Listing::Failed(error)) if self.is_absent(error));
+            if is_absent && !was_absent {
+                let (resource, group) = (self.resource(), self.selection.resource.group());
+                tracing::info!(resource, group, "not served by the API, so there are none; looking again later");
+            }
+            was_absent = is_absent;
+            match listed {
                 Ok(version) => {
                     if let Ended::Unheard = self.follow(version, &mut backoff, &mut outage).await {
                         return;
                     }
                 }
                 Err(Listing::Unheard) => return,
-                Err(Listing::Failed(error)) if self.is_absent(&error) => {
+                Err(Listing::Failed(_)) if is_absent => {
                     if self.tell_of_nothing(&mut outage).await.is_err() {
                         return;
                     }
@@ -234,11 +242,6 @@ impl<A: Audience> Watch<A> {
     }
 
     async fn tell_of_nothing(&self, outage: &mut Outage) -> Result<(), Listing> {
-        tracing::debug!(
-            resource = self.resource(),
-            group = self.selection.resource.group(),
-            "not served; asking again later"
-        );
         self.tell(Seen::Listing).await?;
         self.tell(Seen::Listed).await?;
         self.audience.up();
