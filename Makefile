@@ -9,7 +9,8 @@ WATCHER := ipf-dynamic-nodeport-service-watcher
 CONTROL_PLANE := etcd kube-apiserver kube-controller-manager
 # What only tests need: of the chart and the kustomizations, and on nodes, which are Linux.
 TEST_PROGRAMS := kubectl helm
-NODE_PROGRAMS := kube-scheduler kube-proxy kubelet containerd containerd-shim-runc-v2 ctr bridge loopback host-local
+NODE_PROGRAMS := kube-scheduler kube-proxy kubelet containerd containerd-shim-runc-v2 ctr bridge loopback host-local \
+	multus coredns
 ifeq ($(shell uname -s),Linux)
 TEST_PROGRAMS += $(NODE_PROGRAMS)
 endif
@@ -88,7 +89,8 @@ fast-tests:
 e2e: tools
 	@tests/go/build.sh --check $(CONTROL_PLANE) $(TEST_PROGRAMS)
 	@$(MAKE) --no-print-directory -j2 test-programs build
-	$(call timed,Tests on nodes,CI=true cargo test --package cluster-tests --test nodes --test isolation)
+	$(call timed,Tests on nodes,CI=true cargo test --package cluster-tests --test nodes --test net_service_nodes \
+		--test isolation)
 
 # Numbers of pods that the watcher is measured with, and of pods of others in the end, to be done sooner: 1000,3000 and 5000.
 BENCH_SCALE ?=

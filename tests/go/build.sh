@@ -22,7 +22,9 @@ while :; do
 done
 
 # pinned FOLDER MODULE: the go.mod files are the only places that name versions.
-pinned() { awk -v module="$2" '$1 == module && $2 ~ /^v/ { sub(/^v/, "", $2); print $2; exit }' "$here/$1/go.mod"; }
+pinned() {
+  awk -v module="$2" '{ sub(/^require /, "") } $1 == module && $2 ~ /^v/ { print substr($2, 2); exit }' "$here/$1/go.mod"
+}
 pinned_kubernetes=$(pinned kubernetes k8s.io/kubernetes)
 version=${KUBERNETES_VERSION:-$pinned_kubernetes}
 version=${version#v}
@@ -38,7 +40,7 @@ cache=${XDG_CACHE_HOME:-${HOME:?neither XDG_CACHE_HOME nor HOME is set, so there
 say() { printf '%s\n' "$*" >&2; }
 
 known='etcd kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet kubectl
-containerd containerd-shim-runc-v2 ctr bridge loopback host-local helm'
+containerd containerd-shim-runc-v2 ctr bridge loopback host-local multus coredns helm'
 
 # describe PROGRAM: sets what it is built from: folder (of its go.mod here), package, tags; and where it is kept: name-version.
 # All but Kubernetes' own programs keep their version, whatever Kubernetes they work with.
@@ -59,6 +61,15 @@ describe() {
       folder=cni package=github.com/containernetworking/plugins
       kept=cni-$(pinned cni $package)
       case "$1" in host-local) package=$package/plugins/ipam/$1 ;; *) package=$package/plugins/main/$1 ;; esac
+      ;;
+    multus)
+      folder=multus package=gopkg.in/k8snetworkplumbingwg/multus-cni.v4/cmd/multus
+      kept=multus-$(pinned multus ${package%/cmd/multus})
+      ;;
+    coredns)
+      # Which plugins it has is part of what it is.
+      folder=coredns package=cluster-tests.local/coredns
+      kept=coredns-$(pinned coredns github.com/coredns/coredns)-$(cksum <"$here/coredns/main.go" | cut -d ' ' -f 1)
       ;;
     helm)
       folder=helm package=helm.sh/helm/v4/cmd/helm

@@ -6,5 +6,6 @@
 pub mod cost;
 pub mod harness;
 pub mod measurement;
+pub mod net_service;
 pub mod nodes;
 pub mod proxy;

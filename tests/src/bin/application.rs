@@ -3,12 +3,14 @@
 //!
 //! PORTS: where to listen on all addresses, separated by commas (8558,55001, the documented ports, by default).
 //! FILE: what `GET /file` answers (/nodeport/nodeport.conf by default). `GET /`: the host's name, which is the pod's.
-//! `GET /dial/ADDRESS:PORT/PATH`: what `GET /PATH` answers there.
+//! `GET /dial/HOST:PORT/PATH`: what `GET /PATH` answers there. `GET /resolve/NAME`: the addresses that the name has here, in
+//! order, each in a line.
 
 use std::{
+    collections::BTreeSet,
     env, fs,
     io::{self, BufRead, BufReader, Read, Write},
-    net::{Ipv6Addr, SocketAddr, TcpListener, TcpStream},
+    net::{IpAddr, Ipv6Addr, TcpListener, TcpStream, ToSocketAddrs},
     thread,
     time::Duration,
 };
@@ -44,10 +46,14 @@ fn answer(mut stream: TcpStream) -> io::Result<()> {
     let request = lines.next().transpose()?.unwrap_or_default();
     while lines.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
     let path = request.split_whitespace().nth(1).unwrap_or_default();
-    let answer = match path.strip_prefix("/dial/").and_then(|to| to.split_once('/')) {
-        Some((address, path)) => dial(address, path),
-        None if path == "/file" => fs::read_to_string(env::var("FILE").as_deref().unwrap_or("/nodeport/nodeport.conf")),
-        None => Ok(env::var("HOSTNAME").unwrap_or_default()),
+    let answer = if let Some((host, path)) = path.strip_prefix("/dial/").and_then(|to| to.split_once('/')) {
+        dial(host, path)
+    } else if let Some(name) = path.strip_prefix("/resolve/") {
+        resolve(name)
+    } else if path == "/file" {
+        fs::read_to_string(env::var("FILE").as_deref().unwrap_or("/nodeport/nodeport.conf"))
+    } else {
+        Ok(env::var("HOSTNAME").unwrap_or_default())
     };
     let (status, body) = match answer {
         Ok(body) => ("200 OK", body),
@@ -56,8 +62,13 @@ fn answer(mut stream: TcpStream) -> io::Result<()> {
     write!(stream, "HTTP/1.0 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
 }
 
-fn dial(address: &str, path: &str) -> io::Result<String> {
-    let address: SocketAddr = address.parse().map_err(io::Error::other)?;
+fn resolve(name: &str) -> io::Result<String> {
+    let addresses: BTreeSet<IpAddr> = (name, 0).to_socket_addrs()?.map(|address| address.ip()).collect();
+    Ok(addresses.into_iter().map(|address| format!("{address}\n")).collect())
+}
+
+fn dial(host: &str, path: &str) -> io::Result<String> {
+    let address = host.to_socket_addrs()?.next().ok_or_else(|| io::Error::other(format!("{host} has no address")))?;
     let mut stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
     write!(stream, "GET /{path} HTTP/1.0\r\n\r\n")?;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use cluster_tests::nodes::{Cluster, NODES, Network, preflight};
+use cluster_tests::nodes::{Cluster, Kind, NODES, Network, preflight};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -10,7 +10,7 @@ async fn main() -> ExitCode {
         eprintln!("error: {error}");
         return ExitCode::FAILURE;
     }
-    let cluster = match Cluster::start().await {
+    let cluster = match Cluster::start(Kind::Networks).await {
         Ok(cluster) => cluster,
         Err(error) => {
             eprintln!("error: {error}");

@@ -37,8 +37,13 @@ pub fn rules(file: impl AsRef<Path>) -> Vec<PolicyRule> {
 /// Whether a document's kind is one of objects without a namespace.
 #[must_use]
 pub fn is_cluster_wide(document: &Value) -> bool {
-    const KINDS: [&str; 4] =
-        ["ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"];
+    const KINDS: [&str; 5] = [
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "CustomResourceDefinition",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+    ];
     document["kind"].as_str().is_some_and(|kind| KINDS.contains(&kind))
 }
 

@@ -116,10 +116,19 @@ impl<'a> Namespace<'a> {
         for rule in manifests::rules(file) {
             let names = rule.resource_names.unwrap_or_default();
             let names: Vec<_> = if names.is_empty() { vec![None] } else { names.into_iter().map(Some).collect() };
-            for resource in rule.resources.iter().flatten() {
+            let groups = rule.api_groups.iter().flatten();
+            let resources =
+                groups.flat_map(|group| rule.resources.iter().flatten().map(move |resource| (group, resource)));
+            for (group, resource) in resources {
+                let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
                 for (verb, name) in rule.verbs.iter().flat_map(|verb| names.iter().map(move |name| (verb, name))) {
-                    let name = name.clone();
-                    self.wait_until(&self.user(), ResourceAttributes { name, ..self.asks(verb, resource) }).await;
+                    let asked = ResourceAttributes {
+                        name: name.clone(),
+                        group: Some(group.clone()),
+                        subresource: Some(subresource.to_owned()),
+                        ..self.asks(verb, resource)
+                    };
+                    self.wait_until(&self.user(), asked).await;
                 }
             }
         }

@@ -67,9 +67,13 @@ pub struct NodePrograms {
     pub ctr: PathBuf,
     /// The folder of the CNI plugins.
     pub cni: PathBuf,
+    /// The CNI plugin that attaches pods to further networks.
+    pub multus: PathBuf,
+    /// The cluster's DNS.
+    pub coredns: PathBuf,
 }
 
-const NODE_PROGRAMS: [&str; 9] = [
+const NODE_PROGRAMS: [&str; 11] = [
     "kube-scheduler",
     "kubelet",
     "kube-proxy",
@@ -79,6 +83,8 @@ const NODE_PROGRAMS: [&str; 9] = [
     "bridge",
     "loopback",
     "host-local",
+    "multus",
+    "coredns",
 ];
 
 impl NodePrograms {
@@ -87,9 +93,10 @@ impl NodePrograms {
     /// # Errors
     /// When one is not there and cannot be built.
     pub fn find_or_build() -> Result<Self, ProgramsError> {
-        let [scheduler, kubelet, proxy, containerd, _shim, ctr, bridge, _, _] = find_or_build(NODE_PROGRAMS)?;
+        let [scheduler, kubelet, proxy, containerd, _shim, ctr, bridge, _, _, multus, coredns] =
+            find_or_build(NODE_PROGRAMS)?;
         let cni = bridge.parent().map(Path::to_path_buf).unwrap_or_default();
-        Ok(Self { scheduler, kubelet, proxy, containerd, ctr, cni })
+        Ok(Self { scheduler, kubelet, proxy, containerd, ctr, cni, multus, coredns })
     }
 
     /// Whether they are there or could be built.

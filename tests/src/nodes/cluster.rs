@@ -1,9 +1,9 @@
 //! The cluster: a control plane and two nodes, started once for all tests of a process.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     fs, io,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     sync::{
         Mutex, MutexGuard, PoisonError,
@@ -17,8 +17,9 @@ use kube::Api;
 use tokio::sync::{OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::{
-    Answer, Image, NODES, Network, NodeName, dial, image,
+    AdditionalNetwork, Answer, Image, NODES, Network, NodeName, dial, dns, image,
     machine::Machine,
+    networks,
     node::{self, Access, Node, Program, SANDBOX_IMAGE},
     preflight,
 };
@@ -38,8 +39,18 @@ const READY: Duration = Duration::from_secs(120);
 /// How long kube-proxy may take to learn of a change, on a busy machine.
 const REACHABLE: Duration = Duration::from_secs(30);
 
+/// What a cluster has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A control plane and two nodes.
+    Plain,
+    /// The additional networks too, by Multus, and a DNS.
+    Networks,
+}
+
 /// A control plane and two nodes. Dropping it ends them.
 pub struct Cluster {
+    kind: Kind,
     control_plane: ControlPlane,
     machine: Machine,
     programs: NodePrograms,
@@ -51,14 +62,19 @@ pub struct Cluster {
 /// The cluster, in use by a test.
 pub type Guard = RwLockReadGuard<'static, Cluster>;
 
-/// The cluster that the tests of this process share.
-async fn the_only_one() -> Option<&'static RwLock<Cluster>> {
-    static SHARED: OnceCell<Result<RwLock<Cluster>, String>> = OnceCell::const_new();
+/// The cluster of a kind that the tests of this process share.
+async fn the_only_one(kind: Kind) -> Option<&'static RwLock<Cluster>> {
+    static PLAIN: OnceCell<Result<RwLock<Cluster>, String>> = OnceCell::const_new();
+    static NETWORKS: OnceCell<Result<RwLock<Cluster>, String>> = OnceCell::const_new();
     if !preflight::require() {
         return None;
     }
-    let start = async || Cluster::start().await.map(RwLock::new).map_err(|error| error.to_string());
-    match SHARED.get_or_init(start).await {
+    let shared = match kind {
+        Kind::Plain => &PLAIN,
+        Kind::Networks => &NETWORKS,
+    };
+    let start = async || Cluster::start(kind).await.map(RwLock::new).map_err(|error| error.to_string());
+    match shared.get_or_init(start).await {
         Ok(cluster) => Some(cluster),
         Err(error) => panic!("the nodes did not start: {error}"),
     }
@@ -72,7 +88,18 @@ impl Cluster {
     /// # Panics
     /// When it does not start, or cannot run and `CI=true`.
     pub async fn shared() -> Option<Guard> {
-        Some(the_only_one().await?.read().await)
+        Some(the_only_one(Kind::Plain).await?.read().await)
+    }
+
+    /// The cluster that has the additional networks and a DNS, with other tests on it at the same time; the first caller
+    /// starts it.
+    ///
+    /// None when it cannot run on this machine: the test has been reported as skipped and should return.
+    ///
+    /// # Panics
+    /// When it does not start, or cannot run and `CI=true`.
+    pub async fn with_networks() -> Option<Guard> {
+        Some(the_only_one(Kind::Networks).await?.read().await)
     }
 
     /// The cluster with no other test on it, for one that does something to a node.
@@ -82,22 +109,23 @@ impl Cluster {
     /// # Panics
     /// When it does not start, or cannot run and `CI=true`.
     pub async fn alone() -> Option<RwLockWriteGuard<'static, Self>> {
-        Some(the_only_one().await?.write().await)
+        Some(the_only_one(Kind::Plain).await?.write().await)
     }
 
     /// Starts one.
     ///
     /// # Errors
     /// When a program cannot be built or does not start.
-    pub async fn start() -> Result<Self, StartError> {
+    pub async fn start(kind: Kind) -> Result<Self, StartError> {
         let (programs, node_programs) = (Programs::find_or_build()?, NodePrograms::find_or_build()?);
         let machine = Machine::start()?;
         let control_plane =
             ControlPlane::prepare(machine.keeper.clone(), Reach::Nodes, &programs, &Options::default())?;
         network::relay_from(machine.network(Network::ControlPlane), control_plane.port())?;
         let cluster = Self {
+            kind,
             nodes: NODES
-                .map(|name| prepare(name, &machine, &control_plane, &node_programs))
+                .map(|name| prepare(name, kind, &machine, &control_plane, &node_programs))
                 .into_iter()
                 .collect::<Result<_, _>>()?,
             control_plane,
@@ -111,6 +139,10 @@ impl Cluster {
         }
         cluster.control_plane.run().await?;
         cluster.run_scheduler()?;
+        if kind == Kind::Networks {
+            dns::start(&cluster.machine.keeper, &cluster.control_plane, &cluster.programs.coredns).await?;
+            networks::define(&cluster.control_plane).await;
+        }
         cluster.import_images().await?;
         for node in NODES {
             cluster.run(node, Program::Kubelet)?;
@@ -132,6 +164,21 @@ impl Cluster {
         self.machine.network(network)
     }
 
+    /// The addresses of an additional network that pods have, or that were not given back.
+    ///
+    /// # Panics
+    /// When the machine is gone.
+    #[must_use]
+    pub fn taken(&self, network: AdditionalNetwork) -> BTreeSet<IpAddr> {
+        let folder = self.machine.file(&networks::addresses(network));
+        match fs::read_dir(&folder) {
+            // Beside them is what the plugin needs for itself.
+            Ok(files) => files.flatten().filter_map(|file| file.file_name().to_str()?.parse().ok()).collect(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeSet::new(),
+            Err(error) => panic!("{}: {error}", folder.display()),
+        }
+    }
+
     /// Asks for a path by HTTP, once, from a network.
     pub async fn get(&self, from: Network, address: SocketAddr, path: &str) -> Answer {
         let (network, path) = (self.machine.network(from), path.to_owned());
@@ -144,12 +191,22 @@ impl Cluster {
     /// When it never is.
     pub async fn reach(&self, from: Network, address: SocketAddr, path: &str) -> String {
         eventually(REACHABLE, &format!("{address} answers from {from:?}"), async || {
-            match self.get(from, address, path).await {
-                Answer::Body(body) => Ok(body),
-                other => Err(format!("{other:?}")),
-            }
+            self.get(from, address, path).await.body()
         })
         .await
+    }
+
+    /// Asks until all of these have answered, and nobody else: pods, by their names.
+    ///
+    /// # Panics
+    /// When one never does, or another one does.
+    pub async fn reach_each(&self, from: Network, address: SocketAddr, names: &BTreeSet<String>) {
+        let mut answered = BTreeSet::new();
+        eventually(REACHABLE, &format!("all of {names:?} have answered at {address}"), async || {
+            answered.insert(self.reach(from, address, "/").await);
+            if answered == *names { Ok(()) } else { Err(format!("{answered:?}")) }
+        })
+        .await;
     }
 
     /// Makes an image known to both nodes.
@@ -302,6 +359,13 @@ impl Cluster {
             Ok(())
         })
         .await;
+        if self.kind == Kind::Networks {
+            eventually(READY, "the DNS is ready", async || {
+                let answer = self.get(Network::ControlPlane, dns::readiness(), "/ready").await.body();
+                answer.map_err(|error| format!("{error}\n{}", tail(&dns::log(self.folder()))))
+            })
+            .await;
+        }
     }
 
     fn describe(&self, node: NodeName, seen: &str) -> String {
@@ -312,12 +376,18 @@ impl Cluster {
 
 fn prepare(
     name: NodeName,
+    kind: Kind,
     machine: &Machine,
     control_plane: &ControlPlane,
     programs: &NodePrograms,
 ) -> Result<Node, StartError> {
     let kubelet = control_plane.kubeconfig_of(&format!("system:node:{name}"), &["system:nodes"])?;
     let proxy = control_plane.kubeconfig_of("system:kube-proxy", &[])?;
-    let access = Access { kubelet: &kubelet, proxy: &proxy, authority: control_plane.certificates().authority() };
+    let multus = match kind {
+        Kind::Plain => None,
+        Kind::Networks => Some(control_plane.kubeconfig_of(networks::USER, &[])?),
+    };
+    let authority = control_plane.certificates().authority();
+    let access = Access { kubelet: &kubelet, proxy: &proxy, multus: multus.as_deref(), authority };
     Ok(Node::prepare(name, machine.keeper.folder(), &machine.group(name), programs, &access)?)
 }

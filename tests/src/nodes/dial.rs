@@ -25,6 +25,19 @@ pub enum Answer {
     Failed(String),
 }
 
+impl Answer {
+    /// The body, where there is one.
+    ///
+    /// # Errors
+    /// Says what became of the request otherwise.
+    pub fn body(self) -> Result<String, String> {
+        match self {
+            Self::Body(body) => Ok(body),
+            other => Err(format!("{other:?}")),
+        }
+    }
+}
+
 /// Asks once, from a network.
 #[must_use]
 pub fn get(from: &Path, address: SocketAddr, path: &str) -> Answer {

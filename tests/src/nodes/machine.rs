@@ -10,8 +10,11 @@ use std::{
     },
 };
 
-use super::{ADDRESSES, CLIENT, CONTROL_PLANE, NodeName, addresses::Addresses};
-use crate::harness::keeper::{Keeper, KeeperError};
+use super::{ADDITIONAL_NETWORKS, ADDRESSES, CLIENT, CONTROL_PLANE, NODES, NodeName, addresses::Addresses};
+use crate::harness::{
+    keeper::{Keeper, KeeperError},
+    network,
+};
 
 /// What runs first on it.
 const SCRIPT: &str = include_str!("machine.sh");
@@ -61,12 +64,17 @@ impl Machine {
 
     /// The file that names a network.
     pub(super) fn network(&self, network: Network) -> PathBuf {
-        let first = self.first;
         match network {
-            Network::ControlPlane => format!("/proc/{first}/ns/net").into(),
-            Network::Node(node) => format!("/proc/{first}/root/run/netns/{node}").into(),
-            Network::Client => format!("/proc/{first}/root/run/netns/client").into(),
+            Network::ControlPlane => network::of_process(self.first),
+            Network::Node(node) => self.file(&Path::new("/run/netns").join(node.as_str())),
+            Network::Client => self.file(Path::new("/run/netns/client")),
         }
+    }
+
+    /// A file of the machine, as the test sees it.
+    pub(super) fn file(&self, path: &Path) -> PathBuf {
+        let root = PathBuf::from(format!("/proc/{}/root", self.first));
+        root.join(path.strip_prefix("/").unwrap_or(path))
     }
 }
 
@@ -86,7 +94,11 @@ pub(super) fn check() -> Result<(), String> {
 /// The command that starts a machine, with this program in place of its keeper.
 fn command(keeper: &Path, group: &str) -> Command {
     let mut command = Command::new("unshare");
+    let places = ADDITIONAL_NETWORKS.into_iter().flat_map(|network| NODES.map(|node| (network, node)));
+    let places: Vec<_> =
+        places.map(|(network, node)| format!("{network}={node}={}", node.address_on(network))).collect();
     command.args(UNSHARE).args(["sh", "-c", SCRIPT, "sh"]).arg(keeper).args([group, CONTROL_PLANE, CLIENT]);
+    command.arg(places.join(" "));
     command.args(ADDRESSES.iter().map(|Addresses { name, node, pods }| format!("{name}={node}={pods}")));
     command
 }

@@ -1,13 +1,14 @@
 # The first process of a machine of the tests' own: network, mounts and processes of its own, so that all of it is gone when
 # this process is, and nothing that nodes do to a machine is done to the real one.
 #
-#   machine.sh KEEPER GROUP CONTROL_PLANE CLIENT NODE=ADDRESS=PODS...
+#   machine.sh KEEPER GROUP CONTROL_PLANE CLIENT "NETWORK=NODE=ADDRESS ..." NODE=ADDRESS=PODS...
 #
 # Its own network is where the control plane and a bridge are; each node and a client are networks linked to that bridge.
+# Each further NETWORK is a bridge on each node with the node's ADDRESS on it, and all of them are one segment.
 # GROUP names the control groups of this machine, which no namespace hides: they are removed at the end.
 set -eu
-keeper=$1 group=$2 control_plane=$3 client=$4
-shift 4
+keeper=$1 group=$2 control_plane=$3 client=$4 further=$5
+shift 5
 
 # What is written to /run and /var is this machine's own.
 mount -t tmpfs -o mode=755 tmpfs /run
@@ -40,12 +41,30 @@ link() {
   ip -n "$1" address add "$2/24" dev eth0
   ip -n "$1" link set eth0 up
   ip -n "$1" route add default via "$control_plane"
-  nsenter "--net=/run/netns/$1" sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
+  # A packet may come from another side than where its answer goes: from a pod of the other node to one of a further network.
+  nsenter "--net=/run/netns/$1" sh -c '
+    cd /proc/sys/net/ipv4
+    echo 1 >ip_forward
+    echo 0 | tee conf/all/rp_filter conf/default/rp_filter conf/eth0/rp_filter >/dev/null'
 }
 link client "$client"
 for node in "$@"; do
   name=${node%%=*} rest=${node#*=}
   link "$name" "${rest%=*}"
+done
+for place in $further; do
+  network=${place%%=*} rest=${place#*=}
+  node=${rest%%=*} address=${rest#*=}
+  ip link show "$network" >/dev/null 2>&1 || ip link add name "$network" type bridge
+  ip link set "$network" up
+  ip link add "$network-$node" type veth peer name "$network-out" netns "$node"
+  ip link set "$network-$node" master "$network" up
+  # Of its own a bridge has the address of one of its links, and another one as pods come and go.
+  hardware=$(printf '02:00:%02x:%02x:%02x:%02x' $(echo "$address" | tr . ' '))
+  ip -n "$node" link add name "$network" address "$hardware" type bridge
+  ip -n "$node" link set "$network-out" master "$network" up
+  ip -n "$node" address add "$address/24" dev "$network"
+  ip -n "$node" link set "$network" up
 done
 # Pods are reached through their node, from wherever they are sought: nobody translates addresses but kube-proxy.
 for node in "$@"; do

@@ -3,15 +3,18 @@
 mod addresses;
 mod cluster;
 mod dial;
+mod dns;
 mod image;
 mod machine;
+pub mod networks;
 mod node;
+mod permissions;
 pub mod pods;
 pub mod preflight;
 
 use addresses::ADDRESSES;
-pub use addresses::{CLIENT, CONTROL_PLANE, NODES, NodeName};
-pub use cluster::{Cluster, Guard};
+pub use addresses::{ADDITIONAL_NETWORKS, AdditionalNetwork, CLIENT, CONTROL_PLANE, NODES, NodeName};
+pub use cluster::{Cluster, Guard, Kind};
 pub use dial::{Answer, get};
 pub use image::Image;
 pub use machine::Network;

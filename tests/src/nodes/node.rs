@@ -6,9 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{NodeName, addresses::PODS};
+use super::{CONTROL_PLANE, NodeName, addresses::PODS, dns, networks};
 use crate::harness::{
     keeper::protocol::{Command, Ends},
     programs::NodePrograms,
@@ -45,6 +45,8 @@ pub(super) struct Node {
 pub(super) struct Access<'a> {
     pub(super) kubelet: &'a str,
     pub(super) proxy: &'a str,
+    /// None where Multus is not to be its CNI plugin, and the cluster has no DNS.
+    pub(super) multus: Option<&'a str>,
     pub(super) authority: &'a str,
 }
 
@@ -65,11 +67,19 @@ impl Node {
             ("proxy.kubeconfig", access.proxy.to_owned()),
             ("ca.crt", access.authority.to_owned()),
             ("containerd.toml", node.containerd(programs)),
-            ("cni/pods.conflist", node.cni()),
-            ("kubelet.yaml", node.kubelet(group)),
+            ("cni/pods.conf", node.cni()),
         ] {
             fs::write(node.path(file), text)?;
         }
+        let mut kubelet = node.kubelet(group);
+        if let Some(access) = access.multus {
+            // containerd takes the first file.
+            fs::write(node.path("multus.kubeconfig"), access)?;
+            fs::write(node.path("cni/multus.conf"), node.multus(programs))?;
+            kubelet["clusterDNS"] = json!([CONTROL_PLANE]);
+            kubelet["clusterDomain"] = dns::DOMAIN.into();
+        }
+        fs::write(node.path("kubelet.yaml"), kubelet.to_string())?;
         Ok(node)
     }
 
@@ -98,7 +108,7 @@ impl Node {
     pub(super) fn command(&self, program: &Path, args: Vec<String>, log: PathBuf) -> Command {
         let mut all = vec![format!("--net=/run/netns/{}", self.name), program.display().to_string()];
         all.extend(args);
-        let folder = program.parent().unwrap_or(Path::new("/")).display().to_string();
+        let folder = folder(program).display();
         let path = format!("{folder}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
         Command {
             program: "/usr/bin/nsenter".into(),
@@ -137,7 +147,7 @@ state = "{state}"
   restrict_oom_score_adj = true
   disable_apparmor = true
 [plugins.'io.containerd.cri.v1.runtime'.cni]
-  bin_dirs = ["{plugins}"]
+  bin_dirs = ["{plugins}", "{multus}"]
   conf_dir = "{cni}"
 [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
   runtime_type = "io.containerd.runc.v2"
@@ -147,6 +157,7 @@ state = "{state}"
             socket = self.socket(),
             opt = self.state("opt"),
             plugins = programs.cni.display(),
+            multus = folder(&programs.multus).display(),
             cni = self.path("cni"),
         )
     }
@@ -156,23 +167,26 @@ state = "{state}"
         json!({
             "cniVersion": "1.0.0",
             "name": "pods",
-            "plugins": [{
-                "type": "bridge",
-                "bridge": "pods",
-                "isGateway": true,
-                "hairpinMode": true,
-                "ipam": {
-                    "type": "host-local",
-                    "dataDir": self.state("addresses"),
-                    "ranges": [[{"subnet": self.name.addresses().pods}]],
-                    "routes": [{"dst": "0.0.0.0/0"}],
-                },
-            }],
+            "type": "bridge",
+            "bridge": "pods",
+            "isGateway": true,
+            "hairpinMode": true,
+            "ipam": {
+                "type": "host-local",
+                "dataDir": self.state("addresses"),
+                "ranges": [[{"subnet": self.name.addresses().pods}]],
+                "routes": [{"dst": "0.0.0.0/0"}],
+            },
         })
         .to_string()
     }
 
-    fn kubelet(&self, group: &str) -> String {
+    fn multus(&self, programs: &NodePrograms) -> String {
+        let [kubeconfig, pods] = ["multus.kubeconfig", "cni/pods.conf"].map(|file| self.path(file));
+        networks::multus(&kubeconfig, &pods, &programs.cni, &self.state("multus"))
+    }
+
+    fn kubelet(&self, group: &str) -> Value {
         json!({
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",
@@ -197,7 +211,6 @@ state = "{state}"
             "podLogsDir": self.path("pod-logs"),
             "volumePluginDir": self.state("volume-plugins"),
         })
-        .to_string()
     }
 
     fn kubelet_args(&self) -> Vec<String> {
@@ -227,4 +240,9 @@ state = "{state}"
         }
         args
     }
+}
+
+/// Where a program lies.
+fn folder(program: &Path) -> &Path {
+    program.parent().unwrap_or(Path::new("/"))
 }

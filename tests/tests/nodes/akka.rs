@@ -19,8 +19,6 @@ use k8s_openapi::api::{
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use super::support::at;
-
 const IMAGE: &str = "cluster-tests.local/member:1";
 
 /// How long a cluster may take to form: six Java processes start on two cores.
@@ -178,7 +176,7 @@ async fn formed(cluster: &Cluster, namespace: &Namespace<'_>, flavor: Flavor, ho
         }
         for pod in &ready {
             let port = pods::node_port(namespace, pods::name(pod), "akka-management").await;
-            let address = at(pods::node(pod), port);
+            let address = pods::node(pod).at(port);
             let body = match cluster.get(Network::Client, address, "/cluster/members").await {
                 Answer::Body(body) => body,
                 other => return Err(format!("{}: {other:?}", pods::name(pod))),

@@ -17,7 +17,7 @@ use kube::{
 };
 use serde_json::json;
 
-use super::{observer::Observer, support::at};
+use super::observer::Observer;
 
 /// How long the cluster may take to settle, on a busy machine.
 const SETTLED: Duration = Duration::from_secs(120);
@@ -90,7 +90,7 @@ impl<'a> Life<'a> {
         let mut files = BTreeMap::new();
         for (uid, pod) in pods {
             let port = pods::node_port(&self.namespace, pods::name(pod), "akka-management").await;
-            let file = self.cluster.reach(Network::Client, at(pods::node(pod), port), "/file").await;
+            let file = self.cluster.reach(Network::Client, pods::node(pod).at(port), "/file").await;
             let artery = pods::node_port(&self.namespace, pods::name(pod), "akka-artery").await;
             for line in [format!("IPF_MANAGEMENTPORT = {port}\n"), format!("IPF_NODEPORT = {artery}\n")] {
                 assert!(file.contains(&line), "{line} is not in {file}");

@@ -6,7 +6,7 @@ use cluster_tests::{
 };
 use k8s_openapi::api::core::v1::{Pod, Service};
 
-use super::support::{at, change_template, plain_pod};
+use super::support::{change_template, plain_pod};
 
 /// The documented ports of the application, by their names in the template.
 const PORTS: [(&str, &str, u16); 2] =
@@ -51,14 +51,14 @@ async fn the_documented_deployment_is_reachable_at_what_its_file_says() {
 
     let elsewhere = plain_pod(&namespace, "elsewhere", node.other(), &[]).await;
     for port in ports {
-        let address = at(node, port);
+        let address = node.at(port);
         assert_eq!(cluster.reach(Network::Client, address, "/").await, pods::name(&pod), "from outside both nodes");
         let dial = format!("/dial/{address}/");
         for (from, what) in [(&elsewhere, "from a pod of the other node"), (&pod, "from the pod itself")] {
             let answer = cluster.reach(Network::Client, pods::address(from, 8558), &dial).await;
             assert_eq!(answer, pods::name(&pod), "{what}");
         }
-        let other = at(node.other(), port);
+        let other = node.other().at(port);
         eventually(pods::PODS_READY, &format!("{other} drops it: Local"), async || {
             match cluster.get(Network::Client, other, "/").await {
                 Answer::Silence => Ok(()),
@@ -77,7 +77,7 @@ async fn with_the_cluster_policy_every_node_answers_outside_clients() {
     let pod = deploy(&namespace).await;
     let port = pods::node_port(&namespace, pods::name(&pod), "akka-artery").await;
     for node in NODES {
-        assert_eq!(cluster.reach(Network::Client, at(node, port), "/").await, pods::name(&pod), "{node}");
+        assert_eq!(cluster.reach(Network::Client, node.at(port), "/").await, pods::name(&pod), "{node}");
     }
 }
 

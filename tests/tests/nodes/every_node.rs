@@ -10,7 +10,7 @@ use k8s_openapi::api::{core::v1::Service, discovery::v1::EndpointSlice};
 use kube::api::{ListParams, PostParams};
 use serde_json::json;
 
-use super::support::{at, delete_service, plain_pod};
+use super::support::{delete_service, plain_pod};
 
 fn service(name: &str, node_port: Option<u16>) -> Service {
     let mut port = json!({"port": 80, "targetPort": 8558});
@@ -63,12 +63,7 @@ async fn a_node_port_leads_to_the_pods_from_every_node_until_its_service_is_dele
     // 5. A connection to NODE:NODEPORT leads to one of the pods, on every node, and to each of them in time.
     let names: BTreeSet<_> = started.iter().map(|pod| pods::name(pod).to_owned()).collect();
     for node in NODES {
-        let mut answered = BTreeSet::new();
-        eventually(pods::PODS_READY, "each pod has answered", async || {
-            answered.insert(cluster.reach(Network::Client, at(node, port), "/").await);
-            if answered == names { Ok(()) } else { Err(format!("at {node}: {answered:?}")) }
-        })
-        .await;
+        cluster.reach_each(Network::Client, node.at(port), &names).await;
     }
 
     // Deletion: the port is free at once …
@@ -78,7 +73,7 @@ async fn a_node_port_leads_to_the_pods_from_every_node_until_its_service_is_dele
     // … and closed on every node.
     for node in NODES {
         eventually(pods::PODS_READY, &format!("{node}:{port} is closed"), async || {
-            match cluster.get(Network::Client, at(node, port), "/").await {
+            match cluster.get(Network::Client, node.at(port), "/").await {
                 Answer::Refused => Ok(()),
                 other => Err(format!("{other:?}")),
             }
@@ -88,6 +83,6 @@ async fn a_node_port_leads_to_the_pods_from_every_node_until_its_service_is_dele
     // Whoever has it next is reached by it.
     services.create(&PostParams::default(), &service("after", Some(port))).await.unwrap();
     for node in NODES {
-        assert!(names.contains(&cluster.reach(Network::Client, at(node, port), "/").await));
+        assert!(names.contains(&cluster.reach(Network::Client, node.at(port), "/").await));
     }
 }

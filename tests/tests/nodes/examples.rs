@@ -11,8 +11,6 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Service};
 use kube::{Api, api::PostParams};
 use serde_json::{Value, json};
 
-use super::support::at;
-
 /// The manifests of a folder.
 fn documents(folder: &str) -> Vec<Value> {
     let path = format!("examples/{folder}");
@@ -66,11 +64,11 @@ async fn reach(cluster: &Cluster, namespace: &cluster_tests::harness::Namespace<
         let mut file = String::new();
         for port in ports {
             let number = u16::try_from(port.node_port.unwrap()).unwrap();
-            let answer = cluster.reach(Network::Client, at(node, number), "/").await;
+            let answer = cluster.reach(Network::Client, node.at(number), "/").await;
             // The pods of an indexed Job have a host name of their own, the beginning of the pod's.
             assert!(pods::name(pod).starts_with(&answer), "{folder}: {:?} of {}: {answer}", port.name, pods::name(pod));
             if file.is_empty() {
-                file = cluster.reach(Network::Client, at(node, number), "/file").await;
+                file = cluster.reach(Network::Client, node.at(number), "/file").await;
             }
             assert!(file.contains(&number.to_string()), "{folder}: {number} is not in {file}");
         }

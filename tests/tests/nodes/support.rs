@@ -1,7 +1,5 @@
 //! What several scenarios do.
 
-use std::net::SocketAddr;
-
 use cluster_tests::{
     harness::Namespace,
     nodes::{NodeName, pods},
@@ -10,11 +8,6 @@ use common::labels::CREATOR;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{DeleteParams, PostParams};
 use serde_json::json;
-
-/// A port at a node.
-pub(crate) fn at(node: NodeName, port: u16) -> SocketAddr {
-    SocketAddr::new(node.address().parse().unwrap(), port)
-}
 
 /// Creates a pod that runs nothing but the application, on this node, and returns it when it is ready.
 pub(crate) async fn plain_pod(namespace: &Namespace<'_>, name: &str, node: NodeName, labels: &[(&str, &str)]) -> Pod {

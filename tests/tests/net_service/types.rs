@@ -1,0 +1,102 @@
+//! Behaviour 2, too: each field of the spec is followed, also where Kubernetes does not change a Service in place.
+
+use cluster_tests::net_service::{self as scene, NetPod, NetService, ready};
+use kube::ResourceExt;
+use serde_json::{Value, json};
+
+fn ports() -> Value {
+    json!([{"name": "sip", "port": 5060}])
+}
+
+#[tokio::test]
+async fn behaviour_2_each_field_of_the_spec_is_followed() {
+    let Some(namespace) = scene::namespace().await else { return };
+    let running = scene::start(&namespace).await;
+    let mut starting = NetPod::new("a")
+        .on("core", &["10.50.0.4", "10.50.0.5"])
+        .on("access", &["10.51.0.4", "fd00::4"])
+        .on("access", &["10.51.0.6"])
+        .starting(&namespace)
+        .await;
+    let sip =
+        NetService::create(&namespace, "sip", json!({"netAttachDef": "core", "selector": {"app": "utils"}})).await;
+    sip.endpoints(&["10.50.0.4 a", "10.50.0.5 a"]).await;
+    for (edit, expected) in [
+        (json!({"addressPolicy": "First"}), &["10.50.0.4 a"][..]),
+        (json!({"netAttachDef": "access"}), &["10.51.0.4 a", "fd00::4 a"]),
+        (json!({"addressPolicy": "All"}), &["10.51.0.4 a", "10.51.0.6 a", "fd00::4 a"]),
+        (json!({"interface": "net3"}), &["10.51.0.6 a"]),
+        (json!({"interface": null, "ipFamilies": ["IPv6"]}), &["fd00::4 a"]),
+        (json!({"ipFamilies": null, "selector": {"app": "none"}}), &[]),
+        (json!({"selector": {"app": "utils"}, "netAttachDef": null}), &["10.244.0.9 a"]),
+        (json!({"publishNotReadyAddresses": true}), &["10.244.0.9 a ready"]),
+    ] {
+        sip.edit(edit).await;
+        sip.endpoints(expected).await;
+    }
+    scene::is_ready(&mut starting, "True").await;
+    sip.edit(json!({"ports": ports()})).await;
+    let has_port = |port: i32| {
+        move |service: &k8s_openapi::api::core::v1::Service| {
+            service.spec.as_ref().unwrap().ports.iter().flatten().map(|found| found.port).eq([port])
+        }
+    };
+    let before = sip.service_that("has the port", has_port(5060)).await;
+    sip.edit(json!({"ports": [{"name": "sip", "port": 5061, "protocol": "UDP"}]})).await;
+    let after = sip.service_that("has the other", has_port(5061)).await;
+    assert_eq!(after.uid(), before.uid(), "changed in place");
+    let slices = sip.slices().await;
+    let ports: Vec<_> = slices.iter().flat_map(|slice| slice.ports.iter().flatten()).collect();
+    assert!(ports.iter().all(|port| port.port == Some(5061) && port.protocol.as_deref() == Some("UDP")), "{ports:?}");
+    running.terminate().await.expect_code(0);
+}
+
+#[tokio::test]
+async fn behaviour_2_from_each_type_to_each_other() {
+    let Some(namespace) = scene::namespace().await else { return };
+    let running = scene::start(&namespace).await;
+    let _pod = NetPod::new("a").on("core", &["10.50.0.4"]).create(&namespace).await;
+    let spec = json!({"netAttachDef": "core", "selector": {"app": "utils"}, "ports": ports()});
+    let sip = NetService::create(&namespace, "sip", spec).await;
+    for to in ["ClusterIP", "NodePort", "Headless", "NodePort", "ClusterIP", "Headless"] {
+        sip.edit(json!({"type": to})).await;
+        let service = sip
+            .service_that(&format!("is a {to}"), |service| {
+                let spec = service.spec.as_ref().unwrap();
+                let is_headless = spec.cluster_ip.as_deref() == Some("None");
+                let kind = if is_headless { Some("Headless") } else { spec.type_.as_deref() };
+                kind == Some(to)
+            })
+            .await;
+        let node_ports = service.spec.unwrap().ports.into_iter().flatten().filter_map(|port| port.node_port).count();
+        assert_eq!(node_ports, usize::from(to == "NodePort"), "{to}");
+        sip.told("Reconciled").await;
+        sip.endpoints(&[&ready("10.50.0.4", "a")]).await;
+    }
+    running.terminate().await.expect_code(0);
+}
+
+/// On this cluster, which has IPv4 only.
+#[tokio::test]
+async fn behaviour_6_families_are_those_that_the_service_was_given() {
+    let Some(namespace) = scene::namespace().await else { return };
+    let running = scene::start(&namespace).await;
+    let _pod = NetPod::new("a").on("core", &["10.50.0.4", "fd00::4"]).create(&namespace).await;
+    let spec = |families: Value, kind: &str| json!({"netAttachDef": "core", "selector": {"app": "utils"}, "ports": ports(), "type": kind, "ipFamilies": families});
+    let (four, six) = (ready("10.50.0.4", "a"), ready("fd00::4", "a"));
+    for (name, families, kind, expected) in [
+        ("headless", json!(null), "Headless", vec![&*four, &*six]),
+        ("both", json!(["IPv4", "IPv6"]), "Headless", vec![&*four, &*six]),
+        ("six", json!(["IPv6"]), "Headless", vec![&*six]),
+        ("cluster", json!(null), "ClusterIP", vec![&*four]),
+        ("dual", json!(["IPv4", "IPv6"]), "ClusterIP", vec![&*four]),
+    ] {
+        let service = NetService::create(&namespace, name, spec(families, kind)).await;
+        service.endpoints(&expected).await;
+        service.told("Reconciled").await;
+    }
+    let refused = NetService::create(&namespace, "refused", spec(json!(["IPv6"]), "NodePort")).await;
+    let told = refused.told("ServiceRefused").await;
+    assert!(told.contains("IPv6"), "{told}");
+    running.terminate().await.expect_code(0);
+}
