@@ -99,10 +99,23 @@ impl NetService {
 
 fn read(name: &str, spec: Value) -> Result<Spec, String> {
     let spec = if spec.is_null() { Value::Object(serde_json::Map::new()) } else { spec };
-    let spec: Spec = serde_json::from_value(spec).map_err(|error| format!("spec cannot be read: {error}"))?;
+    let spec: Spec =
+        serde_json::from_value(without_nulls(spec)).map_err(|error| format!("spec cannot be read: {error}"))?;
     match problem(name, &spec) {
         None => Ok(spec),
         Some(problem) => Err(problem),
+    }
+}
+
+/// A field without a value is one that is not there.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
+            Value::Object(fields.map(|(key, value)| (key, without_nulls(value))).collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(without_nulls).collect()),
+        other => other,
     }
 }
 
@@ -205,6 +218,7 @@ mod tests {
             ("sip", json!(null), ""),
             ("sip", json!({"netAttachDef": "core", "selector": {"app": "utils"}, "unknown": 1}), ""),
             ("sip", json!({"netAttachDef": "ns/core.v1"}), ""),
+            ("sip", json!({"netAttachDef": null, "ipFamilies": null, "ports": [{"port": 80, "name": null}]}), ""),
             ("sip", json!({"type": "NodePort", "ports": [port, {"name": "b", "port": 80, "protocol": "UDP"}]}), ""),
             ("0-sip", json!({}), ""),
             ("sip.core", json!({}), r#""sip.core" is no name of a Service: create it under"#),

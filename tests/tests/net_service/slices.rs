@@ -73,7 +73,6 @@ async fn behaviour_9_ours_are_repaired_and_those_of_others_left_alone() {
     };
     let before = sip.slices().await.remove(0);
     let wanted = whole(&before);
-    let name = before.name_any();
     for edit in [
         json!({"endpoints": [{"addresses": ["10.50.0.5"]}]}),
         json!({"endpoints": []}),
@@ -84,6 +83,8 @@ async fn behaviour_9_ours_are_repaired_and_those_of_others_left_alone() {
         json!({"metadata": {"labels": {"endpointslice.kubernetes.io/managed-by": null}}}),
         json!({"metadata": {"ownerReferences": []}}),
     ] {
+        // One whose ports were edited is replaced.
+        let name = sip.slices().await.remove(0).name_any();
         api.patch(&name, &PatchParams::default(), &Patch::Merge(edit.clone())).await.unwrap();
         eventually(PATIENCE, &format!("{edit} is undone"), async || {
             let now = sip.slices().await;

@@ -44,7 +44,7 @@ async fn behaviour_10_neither_time_nor_a_restart_writes_anything() {
     let taken = NetService::create(&namespace, "taken", json!({})).await;
     let _pod = NetPod::new("a").on("core", &["10.50.0.4", "fd00::4"]).create(&namespace).await;
     let _starting = NetPod::new("b").on("core", &["10.50.0.5"]).starting(&namespace).await;
-    sip.endpoints(&[&ready("10.50.0.4", "a"), "10.50.0.5 b"]).await;
+    sip.endpoints(&[&ready("10.50.0.4", "a"), &ready("fd00::4", "a"), "10.50.0.5 b"]).await;
     headless.endpoints(&[&ready("10.50.0.4", "a"), &ready("fd00::4", "a"), "10.50.0.5 b"]).await;
     missing.told("NetworkNotFound").await;
     taken.told("NameConflict").await;

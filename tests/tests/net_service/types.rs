@@ -1,6 +1,9 @@
 //! Behaviour 2, too: each field of the spec is followed, also where Kubernetes does not change a Service in place.
 
-use cluster_tests::net_service::{self as scene, NetPod, NetService, ready};
+use cluster_tests::{
+    harness::{ControlPlane, Options},
+    net_service::{self as scene, NetPod, NetService, ready},
+};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
@@ -76,27 +79,65 @@ async fn behaviour_2_from_each_type_to_each_other() {
     running.terminate().await.expect_code(0);
 }
 
-/// On this cluster, which has IPv4 only.
+fn of_families(families: &Value, kind: &str) -> Value {
+    json!({"netAttachDef": "core", "selector": {"app": "utils"}, "ports": ports(), "type": kind, "ipFamilies": families})
+}
+
 #[tokio::test]
 async fn behaviour_6_families_are_those_that_the_service_was_given() {
     let Some(namespace) = scene::namespace().await else { return };
     let running = scene::start(&namespace).await;
     let _pod = NetPod::new("a").on("core", &["10.50.0.4", "fd00::4"]).create(&namespace).await;
-    let spec = |families: Value, kind: &str| json!({"netAttachDef": "core", "selector": {"app": "utils"}, "ports": ports(), "type": kind, "ipFamilies": families});
+    let (four, six) = (ready("10.50.0.4", "a"), ready("fd00::4", "a"));
+    let (four, six) = (four.as_str(), six.as_str());
+    let sip = NetService::create(&namespace, "sip", of_families(&json!(["IPv4"]), "ClusterIP")).await;
+    sip.endpoints(&[four]).await;
+    for kind in ["ClusterIP", "Headless"] {
+        for (families, expected) in [
+            (json!(["IPv4", "IPv6"]), &[four, six][..]),
+            (json!(["IPv4"]), &[four]),
+            (json!(["IPv6"]), &[six]),
+            (json!(["IPv6", "IPv4"]), &[four, six]),
+            (json!(["IPv4", "IPv6"]), &[four, six]),
+        ] {
+            sip.edit(json!({"ipFamilies": families, "type": kind})).await;
+            sip.told("Reconciled").await;
+            sip.endpoints(expected).await;
+            let given = sip.service().await.unwrap().spec.unwrap().ip_families;
+            assert_eq!(json!(given), families, "{kind}");
+        }
+        sip.edit(json!({"ipFamilies": null})).await;
+        sip.told("Reconciled").await;
+        sip.endpoints(&[four, six]).await;
+    }
+    running.terminate().await.expect_code(0);
+}
+
+#[tokio::test]
+async fn behaviour_6_on_a_cluster_of_one_family_the_other_is_for_headless_only() {
+    let flag = "--service-cluster-ip-range=10.96.0.0/16".to_owned();
+    let options = Options { apiserver_flags: vec![flag], ..Options::default() };
+    let Some(control_plane) = ControlPlane::start(options).await else { return };
+    scene::install(&control_plane).await;
+    let namespace = scene::namespace_of(&control_plane).await;
+    let running = scene::start(&namespace).await;
+    let _pod = NetPod::new("a").on("core", &["10.50.0.4", "fd00::4"]).create(&namespace).await;
     let (four, six) = (ready("10.50.0.4", "a"), ready("fd00::4", "a"));
     for (name, families, kind, expected) in [
-        ("headless", json!(null), "Headless", vec![&*four, &*six]),
+        ("headless", json!([]), "Headless", vec![&*four, &*six]),
         ("both", json!(["IPv4", "IPv6"]), "Headless", vec![&*four, &*six]),
         ("six", json!(["IPv6"]), "Headless", vec![&*six]),
-        ("cluster", json!(null), "ClusterIP", vec![&*four]),
-        ("dual", json!(["IPv4", "IPv6"]), "ClusterIP", vec![&*four]),
+        ("cluster", json!([]), "ClusterIP", vec![&*four]),
     ] {
-        let service = NetService::create(&namespace, name, spec(families, kind)).await;
-        service.endpoints(&expected).await;
+        let service = NetService::create(&namespace, name, of_families(&families, kind)).await;
         service.told("Reconciled").await;
+        service.endpoints(&expected).await;
     }
-    let refused = NetService::create(&namespace, "refused", spec(json!(["IPv6"]), "NodePort")).await;
-    let told = refused.told("ServiceRefused").await;
-    assert!(told.contains("IPv6"), "{told}");
+    for (name, families) in [("dual", json!(["IPv4", "IPv6"])), ("none", json!(["IPv6"]))] {
+        let refused = NetService::create(&namespace, name, of_families(&families, "NodePort")).await;
+        let told = refused.told("ServiceRefused").await;
+        assert!(told.contains("not configured on this cluster"), "{told}");
+    }
     running.terminate().await.expect_code(0);
+    control_plane.close().await;
 }
