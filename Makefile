@@ -27,7 +27,7 @@ help:
 	@echo 'make images  their images, with docker, podman or buildah (ENGINE, REGISTRY, VERSION)'
 	@echo 'make bench   what the programs cost, the creator beside a script and a floor, the watcher beside the garbage collector'
 	@echo '             (about 20 minutes; bench-creator, bench-watcher and bench-net-service do a part, BENCH_SCALE=1000 BENCH_OTHERS=5000 do less)'
-	@echo 'make docs    the generated parts of the documentation, the chart and the kustomization'
+	@echo 'make docs    the generated parts of the documentation, the chart and the kustomization, and crds/'
 	@echo 'make clean   removes what Cargo built; the Kubernetes programs stay in the cache'
 
 # Each says what is missing and how to get it.
@@ -120,6 +120,7 @@ docs: tools
 	UPDATE_DOCS=1 cargo test --package $(CREATOR) --test configuration its_tables
 	UPDATE_DOCS=1 cargo test --package $(WATCHER) --test configuration its_tables
 	UPDATE_DOCS=1 cargo test --package cluster-tests --test docs the_map_of_modules
+	UPDATE_DOCS=1 cargo test --package cluster-tests --test net_service_schema the_definitions
 	UPDATE_DOCS=1 cargo test --package cluster-tests --test manifests -- \
 		the_readme_lists the_alerts_and_policies what_the_base_has
 

@@ -6,6 +6,8 @@
 
 pub mod apply;
 pub mod controller;
+#[cfg(feature = "schema")]
+pub mod crd;
 mod election;
 pub mod endpoints;
 pub mod index;

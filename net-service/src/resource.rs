@@ -61,7 +61,11 @@ impl fmt::Display for Group {
 
 /// What a NetService asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(extend("x-kubernetes-validations" = crate::crd::rules::spec()))
+)]
 #[serde(rename_all = "camelCase")]
 pub struct Spec {
     /// Network whose addresses become endpoints: the name of a NetworkAttachmentDefinition, in the NetService's namespace or
@@ -69,14 +73,12 @@ pub struct Spec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",
-        schemars(
-            length(max = 317),
-            regex(pattern = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?/)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
-        )
+        schemars(length(max = 317), extend("x-kubernetes-validations" = crate::crd::rules::network()))
     )]
     pub net_attach_def: Option<String>,
     /// Labels of the pods, in the NetService's namespace. Absent or empty: no pod is selected.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::crd::rules::selector"))]
     pub selector: BTreeMap<String, String>,
     /// Type of the Service.
     #[serde(default, rename = "type")]
@@ -84,7 +86,17 @@ pub struct Spec {
     pub service_type: ServiceType,
     /// Ports of the Service; may be absent where the type is Headless.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "schema", schemars(length(max = 100)))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(
+            length(max = 100),
+            extend(
+                "x-kubernetes-list-type" = "map",
+                "x-kubernetes-list-map-keys" = ["port", "protocol"],
+                "x-kubernetes-validations" = crate::crd::rules::ports()
+            )
+        )
+    )]
     pub ports: Vec<Port>,
     /// Interface in the pods, where they are attached to the network more than once. Absent: all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,7 +108,13 @@ pub struct Spec {
     /// Families of the endpoints, the first of them the Service's own. Absent: those that the addresses, and for ClusterIP and
     /// NodePort the cluster, have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "schema", schemars(length(max = 2)))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(
+            length(max = 2),
+            extend("x-kubernetes-list-type" = "atomic", "x-kubernetes-validations" = crate::crd::rules::families())
+        )
+    )]
     pub ip_families: Vec<IpFamily>,
     /// Whether pods that are not ready are published as if they were.
     #[serde(default)]
@@ -124,13 +142,17 @@ pub enum ServiceType {
 pub struct Port {
     /// Name of the port; may be absent where there is only one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    #[cfg_attr(feature = "schema", schemars(length(max = 63), regex(pattern = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$")))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(max = 63), extend("x-kubernetes-validations" = crate::crd::rules::port_name()))
+    )]
     pub name: String,
     /// Port of the Service.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 65535)))]
     pub port: u16,
     /// Port of the pods: a number, or the name that it has in the pod. Absent: the same as `port`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::crd::rules::target_port"))]
     pub target_port: Option<TargetPort>,
     /// Protocol.
     #[serde(default)]
@@ -141,7 +163,10 @@ pub struct Port {
     pub node_port: Option<u16>,
     /// Protocol of the application, for those who look into the connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(length(max = 316)))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1, max = 316), extend("x-kubernetes-validations" = crate::crd::rules::app_protocol()))
+    )]
     pub app_protocol: Option<String>,
 }
 
@@ -233,5 +258,6 @@ pub struct Status {
     pub observed_generation: Option<i64>,
     /// `Ready`: Service and endpoints are what the spec asks for. Its reason and message say what is in the way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::crd::conditions"))]
     pub conditions: Vec<Condition>,
 }

@@ -2,37 +2,31 @@
 
 use std::{fmt, fmt::Write as _, time::Duration};
 
-use k8s_openapi::{
-    api::{
-        core::v1::{Pod as PodObject, Service},
-        discovery::v1::EndpointSlice,
-    },
-    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+use common::labels::WATCHER;
+use k8s_openapi::api::{
+    core::v1::{Pod as PodObject, Service},
+    discovery::v1::EndpointSlice,
 };
 use kube::{
     Api, ResourceExt,
-    api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
-    core::GroupVersionKind,
+    api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
 };
 use net_service::{
     names::{SERVICE_NAME_LABEL, SLICES_MANAGED_BY, SLICES_MANAGED_BY_LABEL},
     network::STATUS_ANNOTATION,
-    resource::{Group, KIND, PLURAL, VERSION},
+    resource::{Group, KIND},
 };
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use crate::harness::{ControlPlane, Namespace, Pod, Run, Running, eventually, manifests};
+use crate::harness::{ControlPlane, Namespace, Pod, Run, Running, eventually, net_service::resource};
 
 /// The account that the shipped permissions name.
-pub const ACCOUNT: &str = "ipf-dynamic-nodeport-service-net-service";
+pub const ACCOUNT: &str = WATCHER;
 
-/// The shipped permissions of one namespace.
+/// The shipped permissions of one namespace, and what they add to.
 pub const ROLE: &str = "permissions/net-service/role.yaml";
-
-/// The definitions of both groups.
-pub const DEFINITIONS: [&str; 2] =
-    ["crds/netservices.netservice.io.yaml", "crds/netservices.svcctl.metaswitch.com.yaml"];
+const ACCOUNT_FILE: &str = "permissions/least-privilege/watcher.yaml";
 
 /// How long endpoints may take to be right: what the specification says, and nothing is left for a busy machine.
 pub const PROMPT: Duration = Duration::from_secs(2);
@@ -40,39 +34,19 @@ pub const PROMPT: Duration = Duration::from_secs(2);
 /// How long anything else may take, on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Installs the definitions and waits until they are served.
-///
-/// # Panics
-/// When the API refuses them.
-pub async fn install(control_plane: &ControlPlane) {
-    let admin = control_plane.admin();
-    for file in DEFINITIONS {
-        manifests::create(&admin, "default", manifests::read(file)).await;
-    }
-    let definitions: Api<CustomResourceDefinition> = Api::all(admin.clone());
-    for group in Group::ALL {
-        eventually(PATIENCE, "NetServices are served", async || {
-            let definition = definitions.get(&format!("{PLURAL}.{group}")).await.map_err(|error| error.to_string())?;
-            let conditions = definition.status.and_then(|status| status.conditions).unwrap_or_default();
-            let is_served = conditions.iter().any(|found| found.type_ == "Established" && found.status == "True");
-            if is_served { Ok(()) } else { Err(format!("{conditions:?}")) }
-        })
-        .await;
-    }
-}
-
 /// A namespace of the shared control plane with NetServices in it, and the shipped permissions; none where there is no
 /// control plane.
 pub async fn namespace() -> Option<Namespace<'static>> {
-    static INSTALLED: OnceCell<()> = OnceCell::const_new();
+    static SERVED: OnceCell<()> = OnceCell::const_new();
     let control_plane = ControlPlane::shared().await?;
-    INSTALLED.get_or_init(|| install(control_plane)).await;
+    SERVED.get_or_init(|| control_plane.serve_net_services(&Group::ALL)).await;
     Some(namespace_of(control_plane).await)
 }
 
 /// The same of another control plane, where they are installed.
 pub async fn namespace_of(control_plane: &ControlPlane) -> Namespace<'_> {
     let namespace = control_plane.namespace().await.with_account(ACCOUNT);
+    namespace.grant(ACCOUNT_FILE).await;
     namespace.grant(ROLE).await;
     namespace
 }
@@ -92,9 +66,7 @@ pub async fn start(namespace: &Namespace<'_>) -> Running {
 /// The NetServices of a group.
 #[must_use]
 pub fn api(namespace: &Namespace<'_>, group: Group) -> Api<DynamicObject> {
-    let kind = GroupVersionKind::gvk(group.as_str(), VERSION, KIND);
-    let resource = ApiResource::from_gvk_with_plural(&kind, PLURAL);
-    Api::namespaced_with(namespace.admin(), namespace.name(), &resource)
+    Api::namespaced_with(namespace.admin(), namespace.name(), &resource(group))
 }
 
 /// A NetService in a namespace.

@@ -56,6 +56,38 @@
   verbs: ["create"]
 {{- end }}
 
+{{/* Of NetService, save the lease, which is in one namespace whatever is watched. */}}
+{{- define "ipf-dynamic-nodeport-service.netServiceRules" -}}
+- apiGroups: ["netservice.io", "svcctl.metaswitch.com"]
+  resources: ["netservices"]
+  verbs: ["get", "list", "watch"]
+- apiGroups: ["netservice.io", "svcctl.metaswitch.com"]
+  resources: ["netservices/status"]
+  verbs: ["patch"]
+- apiGroups: [""]
+  resources: ["pods"]
+  verbs: ["get", "list", "watch"]
+- apiGroups: [""]
+  resources: ["services"]
+  verbs: ["get", "list", "watch", "create", "patch", "delete"]
+- apiGroups: ["discovery.k8s.io"]
+  resources: ["endpointslices"]
+  verbs: ["get", "list", "watch", "create", "patch", "delete"]
+- apiGroups: [""]
+  resources: ["events"]
+  verbs: ["create", "patch"]
+{{- end }}
+
+{{- define "ipf-dynamic-nodeport-service.leaseRules" -}}
+- apiGroups: ["coordination.k8s.io"]
+  resources: ["leases"]
+  verbs: ["create"]
+- apiGroups: ["coordination.k8s.io"]
+  resources: ["leases"]
+  resourceNames: ["ipf-dynamic-nodeport-service-net-service"]
+  verbs: ["get", "update", "patch"]
+{{- end }}
+
 {{- define "ipf-dynamic-nodeport-service.nodeRules" -}}
 - apiGroups: [""]
   resources: ["nodes"]

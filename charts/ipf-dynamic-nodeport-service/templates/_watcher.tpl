@@ -43,7 +43,11 @@ ipf-dynamic-nodeport-service/watched-namespace: {{ . }}
 {{- end }}
 - --grace={{ $watcher.grace }}
 - --release-delay={{ $watcher.releaseDelay }}
-- --controllers={{ join "," $watcher.controllers }}
+{{- $controllers := $watcher.controllers }}
+{{- if and .root.Values.netService.enabled (not .once) }}
+{{- $controllers = append $controllers "net-service" }}
+{{- end }}
+- --controllers={{ join "," $controllers }}
 {{- if or $watcher.dryRun .dryRun }}
 - --dry-run
 {{- end }}

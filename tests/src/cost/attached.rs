@@ -83,7 +83,7 @@ impl Writes {
 impl<'a> Attached<'a> {
     /// No pods yet, and no NetServices.
     pub async fn new(control_plane: &'a ControlPlane) -> Self {
-        scene::install(control_plane).await;
+        control_plane.serve_net_services(&Group::ALL).await;
         let namespace = scene::namespace_of(control_plane).await;
         // It has no part in what is measured.
         control_plane.stop(Component::ControllerManager, Signal::Terminate).await;

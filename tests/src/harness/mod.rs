@@ -13,6 +13,7 @@ pub mod http;
 pub mod keeper;
 pub mod manifests;
 pub mod namespace;
+pub mod net_service;
 pub mod network;
 pub mod new_pod;
 pub mod outcome;

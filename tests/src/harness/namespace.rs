@@ -116,18 +116,17 @@ impl<'a> Namespace<'a> {
         for rule in manifests::rules(file) {
             let names = rule.resource_names.unwrap_or_default();
             let names: Vec<_> = if names.is_empty() { vec![None] } else { names.into_iter().map(Some).collect() };
-            let groups = rule.api_groups.iter().flatten();
-            let resources =
-                groups.flat_map(|group| rule.resources.iter().flatten().map(move |resource| (group, resource)));
-            for (group, resource) in resources {
-                let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+            let groups = rule.api_groups.unwrap_or_default();
+            let asked =
+                groups.iter().flat_map(|group| rule.resources.iter().flatten().map(move |found| (group, found)));
+            for (group, resource) in asked {
+                let (resource, subresource) = match resource.split_once('/') {
+                    Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
+                    None => (resource.as_str(), None),
+                };
                 for (verb, name) in rule.verbs.iter().flat_map(|verb| names.iter().map(move |name| (verb, name))) {
-                    let asked = ResourceAttributes {
-                        name: name.clone(),
-                        group: Some(group.clone()),
-                        subresource: Some(subresource.to_owned()),
-                        ..self.asks(verb, resource)
-                    };
+                    let (group, subresource, name) = (Some(group.clone()), subresource.clone(), name.clone());
+                    let asked = ResourceAttributes { group, subresource, name, ..self.asks(verb, resource) };
                     self.wait_until(&self.user(), asked).await;
                 }
             }

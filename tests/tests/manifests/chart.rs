@@ -3,12 +3,16 @@
 
 use std::{collections::BTreeSet, fs, process::Command};
 
-use cluster_tests::harness::{ControlPlane, Namespace, Run, cargo, manifests};
+use cluster_tests::harness::{ControlPlane, Namespace, Run, cargo, manifests, net_service::definition};
 use common::labels::{CREATOR, WATCHER};
-use k8s_openapi::api::{
-    apps::v1::Deployment,
-    core::v1::{ConfigMap, Service},
+use k8s_openapi::{
+    api::{
+        apps::v1::Deployment,
+        core::v1::{ConfigMap, Service},
+    },
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinitionVersion,
 };
+use net_service::resource::Group;
 use serde_json::Value;
 
 use crate::{
@@ -19,7 +23,7 @@ use crate::{
 };
 
 /// Values that users set together, by what they are for.
-const VALUES: [(&str, &str); 9] = [
+const VALUES: [(&str, &str); 11] = [
     ("nothing set", ""),
     ("the documented account", "permissions: {mode: documented}"),
     ("all namespaces", "watcher: {allNamespaces: true, events: true, replicas: 2}"),
@@ -32,6 +36,11 @@ const VALUES: [(&str, &str); 9] = [
          prometheusRule: {enabled: true}}}",
     ),
     ("hardened", "policies: {enabled: true}"),
+    ("NetServices", "netService: {enabled: true}\nwatcher: {replicas: 2}"),
+    (
+        "nothing but NetServices, everywhere",
+        "netService: {enabled: true}\nwatcher: {allNamespaces: true, controllers: []}",
+    ),
     (
         "placed",
         "commonLabels: {team: platform}\nimage: {registry: registry.example.com, pullSecrets: [registry]}\n\
@@ -41,7 +50,7 @@ const VALUES: [(&str, &str); 9] = [
 ];
 
 /// Values that are refused, and what the message names.
-const REFUSED: [(&str, &str); 9] = [
+const REFUSED: [(&str, &str); 14] = [
     ("watcher: {grase: 60s}", "grase"),
     ("watcher: {grace: soon}", "grace"),
     ("watcher: {replicas: -1}", "replicas"),
@@ -53,6 +62,14 @@ const REFUSED: [(&str, &str); 9] = [
         "watcher.allNamespaces and watcher.namespaces exclude each other",
     ),
     ("watcher: {mode: CronJob, monitoring: {annotations: true}}", "a CronJob serves no metrics"),
+    ("netService: {enabled: true}\nwatcher: {mode: CronJob}", "netService.enabled needs watcher.mode Deployment"),
+    (
+        "netService: {enabled: true}\nwatcher: {dryRun: true}",
+        "netService.enabled and watcher.dryRun exclude each other",
+    ),
+    ("netService: {enabled: true}\nwatcher: {enabled: false}", "netService.enabled needs watcher.enabled"),
+    ("netService: {enabled: true, crd: {create: false}}", "crd"),
+    ("watcher: {controllers: []}", "watcher.controllers may be empty only with netService.enabled"),
     ("policies: {enabled: true}\nwatcher: {serviceAccount: {name: other}}", "policies.enabled needs"),
 ];
 
@@ -133,6 +150,8 @@ fn it_grants_what_the_repositorys_own_permissions_grant() {
         "creator: {permissions: {configMap: true, pod: true, replace: true, node: true}}\nwatcher: {events: true}";
     let documented = "permissions: {mode: documented}";
     let cluster = "watcher: {allNamespaces: true, events: true}";
+    let net_service = "netService: {enabled: true}";
+    let net_service_of_cluster = "netService: {enabled: true}\nwatcher: {allNamespaces: true}";
     for (values, program, files) in [
         ("", "creator", &["least-privilege/creator"][..]),
         ("creator: {permissions: {podLabel: false}}", "creator", &["least-privilege/creator-statefulset"]),
@@ -154,6 +173,8 @@ fn it_grants_what_the_repositorys_own_permissions_grant() {
             "watcher",
             &["least-privilege/watcher-all-namespaces", "least-privilege/watcher-all-namespaces-events"],
         ),
+        (net_service, "watcher", &["least-privilege/watcher", "net-service/role"]),
+        (net_service_of_cluster, "watcher", &["least-privilege/watcher-all-namespaces", "net-service/cluster-role"]),
         (documented, "", &["role"]),
     ] {
         let rendered = helm.template(CHART, "default", values).unwrap();
@@ -163,6 +184,43 @@ fn it_grants_what_the_repositorys_own_permissions_grant() {
         assert!(!expected.is_empty());
         assert_eq!(rules(&rendered, program), expected, "{program} with {values:?}");
     }
+}
+
+/// The arguments of the watcher's Deployment.
+fn watchers_arguments(documents: &[Value]) -> Vec<&str> {
+    let deployment = documents.iter().find(|document| document["kind"] == "Deployment").unwrap();
+    let arguments = &template(deployment).unwrap()["spec"]["containers"][0]["args"];
+    arguments.as_array().unwrap().iter().map(|argument| argument.as_str().unwrap()).collect()
+}
+
+#[test]
+fn of_net_service_there_is_nothing_unless_it_is_enabled() {
+    let helm = Helm::new();
+    let off = helm.template(CHART, "default", "watcher: {events: true}").unwrap();
+    let text = serde_json::to_string(&off).unwrap();
+    for trace in ["net-service", "netservice", "endpointslices", "leases"] {
+        assert!(!text.contains(trace), "{trace}");
+    }
+
+    let definitions = |documents: &[Value]| -> Vec<Value> {
+        let is_it = |document: &&Value| document["kind"] == "CustomResourceDefinition";
+        documents.iter().filter(is_it).cloned().collect()
+    };
+    let on = helm.template(CHART, "default", "netService: {enabled: true}").unwrap();
+    assert!(watchers_arguments(&on).contains(&"--controllers=cleanup,net-service"), "{on:?}");
+    let [first, second] = &definitions(&on)[..] else { panic!("there are two groups: {on:?}") };
+    for (rendered, group) in [(first, Group::Own), (second, Group::Original)] {
+        assert_eq!(rendered["metadata"]["annotations"]["helm.sh/resource-policy"], "keep");
+        let own = manifests::read(definition(group)).remove(0);
+        assert_eq!(rendered["metadata"]["name"], own["metadata"]["name"]);
+        let versions =
+            |of: &Value| serde_json::from_value::<Vec<CustomResourceDefinitionVersion>>(of["spec"]["versions"].clone());
+        assert_eq!(versions(rendered).unwrap(), versions(&own).unwrap());
+    }
+    let alone = "netService: {enabled: true, crds: {create: false}}\nwatcher: {controllers: []}";
+    let alone = helm.template(CHART, "default", alone).unwrap();
+    assert!(watchers_arguments(&alone).contains(&"--controllers=net-service"), "{alone:?}");
+    assert_eq!(definitions(&alone), Vec::<Value>::new());
 }
 
 /// A namespace into which the chart can be installed: what the chart brings is not there yet.
@@ -248,8 +306,14 @@ fn its_files_are_all_there() {
         fs::read_dir(&folder).unwrap().flatten().find(|file| file.path().extension().is_some_and(|end| end == "tgz"));
     let listed = Command::new("tar").arg("--list").arg("--file").arg(package.unwrap().path()).output().unwrap();
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
-    for file in ["values.schema.json", "README.md", "policies/services.yaml", "files/rules.yaml", "templates/NOTES.txt"]
-    {
+    for file in [
+        "values.schema.json",
+        "README.md",
+        "policies/services.yaml",
+        "files/rules.yaml",
+        "files/crds/netservices.netservice.io.yaml",
+        "templates/NOTES.txt",
+    ] {
         assert!(listed.contains(file), "{file} is not in the package: {listed}");
     }
 }

@@ -5,7 +5,8 @@ use std::{
     env, fs,
 };
 
-use cluster_tests::harness::cargo;
+use cluster_tests::harness::{cargo, net_service::definition};
+use net_service::resource::Group;
 use serde_json::Value;
 
 use crate::helm::CHART;
@@ -142,7 +143,7 @@ fn the_chart_has_the_version_of_the_programs() {
 }
 
 #[test]
-fn the_alerts_and_policies_of_the_chart_are_those_of_the_repository() {
+fn the_alerts_and_policies_and_definitions_of_the_chart_are_those_of_the_repository() {
     same(&format!("{CHART}/files/rules.yaml"), &read("examples/monitoring/rules.yaml"));
     let policies = |folder: &str| -> BTreeMap<String, String> {
         let entries = fs::read_dir(cargo::workspace().join(folder)).unwrap().map(|entry| entry.unwrap());
@@ -156,6 +157,10 @@ fn the_alerts_and_policies_of_the_chart_are_those_of_the_repository() {
     assert!(!hardened.is_empty());
     for (name, text) in &hardened {
         same(&format!("{CHART}/policies/{name}"), text);
+    }
+    for group in Group::ALL {
+        let file = definition(group);
+        same(&format!("{CHART}/files/{file}"), &read(&file));
     }
     assert_eq!(policies(&format!("{CHART}/policies")).keys().collect::<Vec<_>>(), hardened.keys().collect::<Vec<_>>());
 }

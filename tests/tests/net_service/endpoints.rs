@@ -66,7 +66,7 @@ async fn behaviour_7_pods_in_their_nodes_network_and_pods_with_one_address() {
         .await;
     pods.endpoints(&[&ready("192.0.2.11", "host")]).await;
     core.endpoints(&[]).await;
-    let mut old = NetPod::new("old")
+    let old = NetPod::new("old")
         .on("core", &["10.50.0.4"])
         .pod_ips(&["10.244.0.4"])
         .spec("terminationGracePeriodSeconds", json!(30))

@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use cluster_tests::harness::{Event, Namespace, Running, Signal, eventually};
-use cluster_tests::net_service::{self as scene, ACCOUNT, NetPod, NetService, PATIENCE, ready};
+use cluster_tests::net_service::{self as scene, NetPod, NetService, PATIENCE, ready};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
+use net_service::names::MANAGER;
 use serde_json::json;
 
 /// The controller's requests that change something.
@@ -86,7 +87,7 @@ async fn behaviour_10_a_few_writes_make_many_endpoints() {
 
 async fn holder(namespace: &Namespace<'_>) -> String {
     let leases: Api<Lease> = namespace.api();
-    let lease = leases.get(ACCOUNT).await.unwrap();
+    let lease = leases.get(MANAGER).await.unwrap();
     lease.spec.unwrap().holder_identity.unwrap_or_default()
 }
 

@@ -5,6 +5,7 @@ use cluster_tests::{
     net_service::{self as scene, NetPod, NetService, ready},
 };
 use kube::ResourceExt;
+use net_service::resource::Group;
 use serde_json::{Value, json};
 
 fn ports() -> Value {
@@ -118,7 +119,7 @@ async fn behaviour_6_on_a_cluster_of_one_family_the_other_is_for_headless_only()
     let flag = "--service-cluster-ip-range=10.96.0.0/16".to_owned();
     let options = Options { apiserver_flags: vec![flag], ..Options::default() };
     let Some(control_plane) = ControlPlane::start(options).await else { return };
-    scene::install(&control_plane).await;
+    control_plane.serve_net_services(&Group::ALL).await;
     let namespace = scene::namespace_of(&control_plane).await;
     let running = scene::start(&namespace).await;
     let _pod = NetPod::new("a").on("core", &["10.50.0.4", "fd00::4"]).create(&namespace).await;

@@ -2,9 +2,10 @@
 
 use cluster_tests::{
     harness::{Component, ControlPlane, Options, Signal},
-    net_service,
+    net_service::namespace_of,
     proxy::{Action, Verdict, gate, times},
 };
+use net_service::resource::Group;
 
 use crate::{
     DEADLINE, RECOVERED,
@@ -16,8 +17,8 @@ use crate::{
 #[tokio::test]
 async fn an_apiserver_that_restarts_in_the_middle_of_a_change_finds_it_completed() {
     let Some(control_plane) = ControlPlane::start(Options::default()).await else { return };
-    net_service::install(&control_plane).await;
-    let namespace = net_service::namespace_of(&control_plane).await;
+    control_plane.serve_net_services(&Group::ALL).await;
+    let namespace = namespace_of(&control_plane).await;
     let mut scene = Scene::set(&namespace, 8).await;
     let proxy = control_plane.proxy();
     let restart = async || {

@@ -197,7 +197,7 @@ fn watchers() -> Vec<Theft> {
     vec![Theft {
         what: "somebody's Service",
         policy: "watcher",
-        refusal: "the Service must be one that a creator made",
+        refusal: "the Service must be one that a creator made, or a NetService's",
         thief: Thief::Watcher,
         deed: Deed::DeleteService("app-2"),
     }]

@@ -3,8 +3,12 @@
 use std::time::Duration;
 
 use cluster_tests::harness::{ControlPlane, Namespace, Options, Phase, Run, Service, eventually};
-use k8s_openapi::api::core::v1::Event;
-use kube::api::ListParams;
+use k8s_openapi::api::core::v1::{Event, Service as Object};
+use kube::{
+    Api,
+    api::{DeleteParams, ListParams, PostParams},
+};
+use serde_json::json;
 
 use crate::{
     policies::hardened,
@@ -81,4 +85,27 @@ async fn events_need_watcher_events_yaml() {
     .await;
     running.terminate().await.expect_code(0);
     assert!(used(&namespace).await.contains("create events"));
+}
+
+#[tokio::test]
+async fn under_the_policies_it_deletes_services_of_which_a_net_service_is_the_controller() {
+    let Some(control_plane) = hardened().await else { return };
+    let namespace = namespace_of(control_plane, WATCHER, &["watcher"]).await;
+    let as_watcher: Api<Object> = Api::namespaced(namespace.client().await, namespace.name());
+    for (name, api_version, kind, controller, permitted) in [
+        ("own", "netservice.io/v1alpha1", "NetService", true, true),
+        ("original", "svcctl.metaswitch.com/v1alpha1", "NetService", true, true),
+        ("no-controller", "netservice.io/v1alpha1", "NetService", false, false),
+        ("other-group", "netservice-io.example.com/v1", "NetService", true, false),
+        ("other-kind", "netservice.io/v1alpha1", "Network", true, false),
+    ] {
+        let owner =
+            json!({"apiVersion": api_version, "kind": kind, "name": name, "uid": "u", "controller": controller});
+        let service =
+            json!({"metadata": {"name": name, "ownerReferences": [owner]}, "spec": {"ports": [{"port": 80}]}});
+        let service: Object = serde_json::from_value(service).unwrap();
+        namespace.api().create(&PostParams::default(), &service).await.unwrap();
+        let deleted = as_watcher.delete(name, &DeleteParams::default().dry_run()).await;
+        assert_eq!(deleted.is_ok(), permitted, "{name}: {deleted:?}");
+    }
 }
