@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cluster_tests::{
     harness::Namespace,
-    proxy::{Action, Answer, Recorded, times},
+    proxy::{Action, Answer, Recorded, tap, times},
 };
 use http::StatusCode;
 
@@ -80,4 +80,46 @@ async fn a_version_that_is_always_too_old_makes_no_busy_loop() {
         watcher.terminate().await.expect_code(0);
     };
     tokio::join!(stubborn(&first, plain), stubborn(&second, event));
+}
+
+/// Of each kind as the API writes it, once a minute: what is empty may be null.
+const BOOKMARKS: [(&str, &str); 4] = [
+    (
+        "/netservices?",
+        r#"{"kind":"NetService","apiVersion":"netservice.io/v1alpha1","metadata":{"resourceVersion":"7"}}"#,
+    ),
+    (
+        "/pods?",
+        r#"{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"7"},"spec":{"containers":null},"status":{}}"#,
+    ),
+    (
+        "/services?",
+        r#"{"kind":"Service","apiVersion":"v1","metadata":{"resourceVersion":"7"},"spec":{},"status":{"loadBalancer":{}}}"#,
+    ),
+    (
+        "/endpointslices?",
+        r#"{"kind":"EndpointSlice","apiVersion":"discovery.k8s.io/v1","metadata":{"resourceVersion":"7"},"addressType":"","endpoints":null,"ports":null}"#,
+    ),
+];
+
+#[tokio::test]
+async fn a_bookmark_ends_no_watch() {
+    let Some(namespace) = namespace().await else { return };
+    let proxy = namespace.control_plane().proxy();
+    let (tap, taps) = tap();
+    proxy.set_rule(times(|seen| Ask::Watch.is(seen), usize::MAX, move || Action::Tap(tap.clone())));
+    let mut scene = Scene::set(&namespace, 1).await;
+    let watcher = through(&proxy, &namespace).await.spawn();
+    scene.right(RECOVERED).await;
+    let watches: Vec<_> = (0..WATCHES).map(|_| taps.next(DEADLINE).unwrap()).collect();
+    for watch in &watches {
+        let is_of = |(path, _): &&(&str, &str)| watch.seen.path_and_query.contains(path);
+        let (_, object) = BOOKMARKS.iter().find(is_of).unwrap();
+        watch.write(format!("{{\"type\":\"BOOKMARK\",\"object\":{object}}}\n"));
+    }
+    scene.shift().await;
+    scene.right(RECOVERED).await;
+    assert_eq!(Ask::Watch.count(&proxy), WATCHES, "{}", watcher.stderr());
+    few_complaints(&watcher, 0);
+    watcher.terminate().await.expect_code(0);
 }

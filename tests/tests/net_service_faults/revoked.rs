@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
-use cluster_tests::{
-    harness::{Namespace, eventually},
-    net_service::ACCOUNT,
-};
-use k8s_openapi::api::rbac::v1::RoleBinding;
+use cluster_tests::harness::{Namespace, eventually};
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::{
-    Api,
-    api::{DeleteParams, PostParams},
+    Api, ResourceExt,
+    api::{DeleteParams, ListParams, PostParams},
 };
+use net_service::names::MANAGER;
 
 use crate::{
     DEADLINE, RECOVERED,
@@ -64,39 +62,58 @@ async fn goes_without(
     watcher.terminate().await.expect_code(0);
 }
 
+/// Some verbs on a resource, out of all Roles.
 async fn without(namespace: &Namespace<'_>, verbs: &[&str], resource: &str) {
+    let roles: Api<Role> = namespace.api();
+    let before = roles.list(&ListParams::default()).await.unwrap().items;
+    let replace = async |mut role: Role| {
+        role.metadata.resource_version = None;
+        roles.replace(&role.name_any(), &PostParams::default(), &role).await.unwrap();
+    };
     let take = async || {
-        for verb in verbs {
-            namespace.deny(verb, resource).await;
+        for mut role in before.clone() {
+            for rule in role.rules.iter_mut().flatten() {
+                if rule.resources.iter().flatten().any(|named| named == resource) {
+                    rule.verbs.retain(|verb| !verbs.contains(&verb.as_str()));
+                }
+            }
+            role.rules.iter_mut().for_each(|rules| rules.retain(|rule| !rule.verbs.is_empty()));
+            replace(role).await;
         }
+        until_denied(namespace, verbs[0], resource).await;
     };
     let give = async || {
-        for verb in verbs {
-            namespace.permit(verb, resource).await;
+        for role in before.clone() {
+            replace(role).await;
         }
+        namespace.wait_until_allowed(verbs[0], resource).await;
     };
     // Of a watch and its list only one is told: both mean the same.
     let says = format!(r#"resources: ["{resource}"], verbs: ["{}"]"#, verbs[0]);
     goes_without(namespace, &format!("{verbs:?} {resource}"), &says, take, give).await;
 }
 
-/// All of them, with the RoleBinding: the Lease too.
+/// All that NetServices take, with the RoleBinding: the Lease too.
 async fn without_any(namespace: &Namespace<'_>) {
     let bindings: Api<RoleBinding> = namespace.api();
-    let mut binding = bindings.get(ACCOUNT).await.unwrap();
+    let mut binding = bindings.get(MANAGER).await.unwrap();
     (binding.metadata.resource_version, binding.metadata.uid) = (None, None);
     let take = async || {
-        bindings.delete(ACCOUNT, &DeleteParams::default()).await.unwrap();
-        eventually(DEADLINE, "nothing is allowed", async || {
-            if namespace.allows("list", "services").await { Err("it is allowed") } else { Ok(()) }
-        })
-        .await;
+        bindings.delete(MANAGER, &DeleteParams::default()).await.unwrap();
+        until_denied(namespace, "patch", "services").await;
     };
     let give = async || {
         bindings.create(&PostParams::default(), &binding).await.unwrap();
-        namespace.wait_until_allowed("list", "services").await;
+        namespace.wait_until_allowed("patch", "services").await;
     };
     goes_without(namespace, "everything", r#"resources: ["leases"]"#, take, give).await;
+}
+
+async fn until_denied(namespace: &Namespace<'_>, verb: &str, resource: &str) {
+    eventually(DEADLINE, &format!("nobody may {verb} {resource}"), async || {
+        if namespace.allows(verb, resource).await { Err("it is allowed") } else { Ok(()) }
+    })
+    .await;
 }
 
 #[tokio::test]
