@@ -19,6 +19,7 @@ use crate::{
     resource::Group,
     service::Service,
     slices::{Slice, SliceChange},
+    work::What,
 };
 
 /// How long one request may take.
@@ -36,8 +37,8 @@ pub struct Outcome {
 /// What went wrong.
 #[derive(Debug)]
 pub enum Failure {
-    /// The API refuses the Service as it is asked for.
-    ServiceRefused(CallError),
+    /// The API refuses this as it is asked for: its user should know.
+    Refused(What, CallError),
     /// Something is not as it was when the plan was made; a watch is going to tell.
     Outdated(CallError),
     /// Anything else; it may pass.
@@ -59,12 +60,17 @@ impl Applier<'_> {
     pub async fn apply(&self, changes: Vec<Change>) -> Outcome {
         let mut outcome = Outcome::default();
         for change in changes {
-            let is_service =
-                matches!(change, Change::CreateService(_) | Change::PatchService(_) | Change::DeleteService { .. });
+            let what = match change {
+                Change::CreateService(_) | Change::PatchService(_) | Change::DeleteService { .. } => {
+                    Some(What::Service)
+                }
+                Change::Slice(_) => Some(What::Slices),
+                Change::Status(_) => None,
+            };
             match self.one(change).await {
                 Ok(report) => outcome.reports.extend(report),
                 Err(error) => {
-                    outcome.failure = Some(failure(error, is_service));
+                    outcome.failure = Some(failure(error, what));
                     break;
                 }
             }
@@ -148,13 +154,10 @@ pub fn resource(group: Group) -> Resource {
     }
 }
 
-fn failure(error: CallError, is_service: bool) -> Failure {
-    match error.meaning() {
-        Some(Meaning::Conflict | Meaning::NotFound | Meaning::AlreadyExists) => Failure::Outdated(error),
-        // The API has said no to this very Service: its user should know.
-        Some(meaning) if is_service && !meaning.may_pass() && meaning != Meaning::Rbac => {
-            Failure::ServiceRefused(error)
-        }
-        Some(_) | None => Failure::Other(error),
+fn failure(error: CallError, what: Option<What>) -> Failure {
+    match (error.meaning(), what) {
+        (Some(Meaning::Conflict | Meaning::NotFound | Meaning::AlreadyExists), _) => Failure::Outdated(error),
+        (Some(meaning), Some(what)) if !meaning.may_pass() => Failure::Refused(what, error),
+        _ => Failure::Other(error),
     }
 }

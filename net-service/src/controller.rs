@@ -13,11 +13,11 @@ use tokio::{sync::mpsc, task::JoinSet, time::sleep_until};
 use crate::{
     apply::{Applier, Failure, Outcome},
     index::{Index, Name, Report},
-    plan::{Situation, plan},
+    plan::{Change, Situation, plan},
     pulse::{Held, Pulse},
     status::{READY, Reason},
     telling::Telling,
-    work::{End, Failing, Work},
+    work::{Cause, End, Failing, Work},
 };
 
 /// So many NetServices are worked on at the same time.
@@ -34,8 +34,17 @@ pub struct Controller {
     work: Work,
     telling: Telling,
     outage: Outage,
-    running: JoinSet<(Name, Option<i64>, Outcome)>,
+    running: JoinSet<Ended>,
     has_begun: bool,
+}
+
+/// A plan that was carried out, or not.
+struct Ended {
+    name: Name,
+    generation: Option<i64>,
+    /// What the look ends with if all went well.
+    done: End,
+    outcome: Outcome,
 }
 
 impl Controller {
@@ -61,7 +70,7 @@ impl Controller {
             let next_due = self.next_due();
             tokio::select! {
                 biased;
-                Some(Ok((name, generation, outcome))) = self.running.join_next() => self.ended(name, generation, outcome),
+                Some(Ok(ended)) = self.running.join_next() => self.ended(ended),
                 report = reports.recv() => match report {
                     Some(report) => self.note(report),
                     None => return,
@@ -79,9 +88,9 @@ impl Controller {
 
     fn note(&mut self, report: Report) {
         let frees = matches!(&report, Report::Service(common::api::watch::Seen::Gone(_)));
-        let concerned = self.index.note(report);
+        let (concerned, cause) = self.index.note(report);
         let now = Instant::now();
-        concerned.into_iter().for_each(|name| self.work.changed(name, now));
+        concerned.into_iter().for_each(|name| self.work.changed(name, cause, now));
         if frees {
             self.work.freed(now);
         }
@@ -89,7 +98,7 @@ impl Controller {
             self.has_begun = true;
             let all: Vec<_> = self.index.net_services().map(|found| (found.key.clone(), found.group)).collect();
             tracing::info!(net_services = all.len(), pods = self.index.pods(), "watching NetServices");
-            all.into_iter().for_each(|name| self.work.changed(name, now));
+            all.into_iter().for_each(|name| self.work.changed(name, Cause::Input, now));
             self.show();
         }
     }
@@ -126,27 +135,32 @@ impl Controller {
             return;
         }
         let (api, generation) = (self.api.clone(), net_service.generation);
+        let is_service = |change: &Change| !matches!(change, Change::Slice(_) | Change::Status(_));
+        // The Service comes first, and alone.
+        let done = if changes.iter().any(is_service) { End::Halfway } else { End::Done };
         self.running.spawn(async move {
             let (key, group) = &name;
             let outcome = Applier { api: &api, group: *group, key }.apply(changes).await;
-            (name, generation, outcome)
+            Ended { name, generation, done, outcome }
         });
     }
 
-    fn ended(&mut self, name: Name, generation: Option<i64>, outcome: Outcome) {
-        let Outcome { reports, failure } = outcome;
+    fn ended(&mut self, ended: Ended) {
+        let Ended { name, generation, done, outcome: Outcome { reports, failure } } = ended;
         let now = Instant::now();
         let has_done = !reports.is_empty();
         // Others may be concerned, of the same name; itself is looked at again anyway.
         for report in reports {
-            let concerned = self.index.note(report);
-            concerned.into_iter().filter(|other| *other != name).for_each(|other| self.work.changed(other, now));
+            let (concerned, cause) = self.index.note(report);
+            concerned.into_iter().filter(|other| *other != name).for_each(|other| self.work.changed(other, cause, now));
         }
         let (key, _) = &name;
         let (namespace, net_service) = (key.namespace.to_string(), key.name.to_string());
         let (end, error) = match failure {
-            None => (End::Done, None),
-            Some(Failure::ServiceRefused(error)) => (End::Refused { text: chain(&error), generation }, Some(error)),
+            None => (done, None),
+            Some(Failure::Refused(what, error)) => {
+                (End::Refused { what, text: chain(&error), generation }, Some(error))
+            }
             Some(Failure::Outdated(error)) => {
                 tracing::debug!(namespace, net_service, error = chain(&error), "something has changed meanwhile");
                 (End::Failed(error.retry_after()), None)

@@ -134,11 +134,23 @@ impl Election {
 
     /// Gives the Lease back, so that the next one need not wait until it has run out.
     pub(crate) async fn give_back(&self, leadership: &Leadership) {
-        let patch = release(&leadership.lease, Timestamp::now());
-        let call = Call::merge(Resource::Leases, &self.namespace, MANAGER, patch, MANAGER);
-        if let Err(error) = self.send(&call).await {
+        let given_back = match self.send(&self.release(&leadership.lease)).await {
+            // A renewal was on its way, or somebody edited it: once more, if it still is ours.
+            Err(error) if error.meaning() == Some(Meaning::Conflict) => match self.read().await {
+                Ok(Some(lease)) if lease.spec.holder_identity.as_deref() == Some(&self.me) => {
+                    self.send(&self.release(&lease)).await.map(drop)
+                }
+                other => other.map(drop),
+            },
+            other => other.map(drop),
+        };
+        if let Err(error) = given_back {
             tracing::debug!(error = chain(&error), "the Lease is not given back");
         }
+    }
+
+    fn release(&self, lease: &Lease) -> Call {
+        Call::merge(Resource::Leases, &self.namespace, MANAGER, release(lease, Timestamp::now()), MANAGER)
     }
 
     async fn read(&self) -> Result<Option<Lease>, CallError> {

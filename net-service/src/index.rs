@@ -15,6 +15,7 @@ use crate::{
     service::{Service, net_service_of},
     slices::Slice,
     store::{Recent, Store},
+    work::{Cause, What},
 };
 
 /// What a watch reports.
@@ -98,18 +99,19 @@ impl Index {
         self.store(*group).get(key).map(|net_service| net_service.generation)
     }
 
-    /// Takes in what a watch reports. The NetServices that it may concern.
-    pub fn note(&mut self, report: Report) -> BTreeSet<Name> {
+    /// Takes in what a watch reports. The NetServices that it may concern, and how.
+    pub fn note(&mut self, report: Report) -> (BTreeSet<Name>, Cause) {
         match report {
             Report::NetService(group, seen) => self.note_net_service(group, seen),
-            Report::Pod(seen) => self.note_pod(seen),
-            Report::Service(seen) => self.note_service(seen),
-            Report::Slice(seen) => self.note_slice(seen),
+            Report::Pod(seen) => (self.note_pod(seen), Cause::Input),
+            Report::Service(seen) => (self.note_service(seen), Cause::Output),
+            Report::Slice(seen) => (self.note_slice(seen), Cause::Output),
         }
     }
 
-    fn note_net_service(&mut self, group: Group, seen: Seen<net_service::Object>) -> BTreeSet<Name> {
+    fn note_net_service(&mut self, group: Group, seen: Seen<net_service::Object>) -> (BTreeSet<Name>, Cause) {
         let store = self.of_group(group);
+        let mut cause = Cause::Input;
         let keys = match seen {
             Seen::Listing => {
                 store.begin_list();
@@ -119,10 +121,17 @@ impl Index {
             Seen::There(object) => {
                 let net_service = object.kept(group);
                 let key = net_service.key.clone();
-                match store.put(key.clone(), net_service) {
-                    Ok(Some(before)) if store.get(&key).is_some_and(|now| now.says_the_same(&before)) => Vec::new(),
-                    Ok(_) => vec![key],
-                    Err(_older) => Vec::new(),
+                let before = store.put(key.clone(), net_service);
+                match (before, store.get(&key)) {
+                    (Err(_older), _) => Vec::new(),
+                    (Ok(Some(before)), Some(now)) if now.says_the_same(&before) => Vec::new(),
+                    (Ok(Some(before)), Some(now)) => {
+                        if now.asks_the_same(&before) {
+                            cause = Cause::Output;
+                        }
+                        vec![key]
+                    }
+                    (Ok(_), _) => vec![key],
                 }
             }
             Seen::Gone(object) => {
@@ -131,7 +140,7 @@ impl Index {
             }
         };
         // The one of the other group may have waited for the name.
-        keys.iter().flat_map(|key| self.called(key)).collect()
+        (keys.iter().flat_map(|key| self.called(key)).collect(), cause)
     }
 
     fn note_pod(&mut self, seen: Seen<pod::Object>) -> BTreeSet<Name> {
@@ -216,7 +225,7 @@ impl Index {
     pub fn situation<'a>(
         &'a self,
         name: &Name,
-        refused: Option<&'a str>,
+        refused: Option<(What, &'a str)>,
         now: Timestamp,
     ) -> Option<(&'a NetService, Situation<'a>)> {
         let (key, group) = name;
@@ -229,6 +238,7 @@ impl Index {
             first: Some(self.first(key)?).filter(|first| first != group),
             service: self.services.get(key),
             slices: self.slices.in_namespace(&key.namespace).map(|(_, slice)| slice).filter(mine).collect(),
+            slice_names: self.slices.in_namespace(&key.namespace).map(|(key, _)| &*key.name).collect(),
             pods: self.pods.in_namespace(&key.namespace).map(|(_, pod)| pod).collect(),
             refused,
             now,

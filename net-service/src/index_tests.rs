@@ -50,7 +50,7 @@ fn names(concerned: &BTreeSet<Name>) -> Vec<String> {
 fn behaviour_2_a_pod_concerns_those_that_select_it_now_or_did_before() {
     let mut index =
         index(&[(Group::Own, net_service("a", "n1", "a", 1)), (Group::Original, net_service("b", "n2", "b", 1))]);
-    let mut note = |object| names(&index.note(Report::Pod(object)));
+    let mut note = |object| names(&index.note(Report::Pod(object)).0);
     assert_eq!(note(there(pod("p", "a", false))), ["a"]);
     assert_eq!(note(there(pod("p", "a", false))), Vec::<String>::new(), "nothing that counts has changed");
     assert_eq!(note(there(pod("p", "a", true))), ["a"]);
@@ -72,12 +72,12 @@ fn behaviour_3_the_first_holder_of_a_name_keeps_it() {
     assert_eq!(first(&index, Group::Original), None);
     let mut service = metadata("a", "s1", 3);
     service["ownerReferences"] = json!([{"apiVersion": "netservice.io/v1alpha1", "kind": "NetService", "name": "a", "uid": "n2", "controller": true}]);
-    let concerned = index.note(Report::Service(there(json!({"metadata": service}))));
+    let (concerned, _) = index.note(Report::Service(there(json!({"metadata": service}))));
     assert_eq!(concerned.len(), 2);
     assert_eq!(first(&index, Group::Own), None, "the Service's owner");
     assert_eq!(first(&index, Group::Original), Some(Group::Own));
     let gone = Seen::Gone(serde_json::from_value(both[0].1.clone()).unwrap());
-    assert_eq!(index.note(Report::NetService(Group::Own, gone)).len(), 1, "the other waited for it");
+    assert_eq!(index.note(Report::NetService(Group::Own, gone)).0.len(), 1, "the other waited for it");
     assert_eq!(first(&index, Group::Original), None);
 }
 
@@ -106,7 +106,7 @@ fn behaviour_9_a_slice_is_its_owners_or_his_whom_it_names() {
         (slice("foreign", None, Some("a"), "endpointslice-controller.k8s.io"), &[]),
         (slice("earlier", Some("n0"), Some("b"), SLICES_MANAGED_BY), &["b"]),
     ] {
-        assert_eq!(names(&index.note(Report::Slice(there(object.clone())))), concerned, "{object}");
+        assert_eq!(names(&index.note(Report::Slice(there(object.clone()))).0), concerned, "{object}");
     }
     let of = |name: &str| {
         let name = (Key::new("ns", name), Group::Own);
@@ -121,15 +121,16 @@ fn behaviour_9_a_slice_is_its_owners_or_his_whom_it_names() {
 fn behaviour_10_what_was_written_is_known_before_the_watch_tells() {
     let mut index = index(&[(Group::Own, net_service("a", "n1", "a", 1))]);
     let service = |version| there(json!({"metadata": metadata("a", "s1", version), "spec": {"type": "ClusterIP"}}));
-    assert_eq!(index.note(Report::Service(service(7))).len(), 1);
-    assert_eq!(index.note(Report::Service(service(6))).len(), 0, "the watch lags");
-    assert_eq!(index.note(Report::Service(service(7))).len(), 0, "and catches up");
+    assert_eq!(index.note(Report::Service(service(7))).0.len(), 1);
+    assert_eq!(index.note(Report::Service(service(6))).0.len(), 0, "the watch lags");
+    assert_eq!(index.note(Report::Service(service(7))).0.len(), 0, "and catches up");
     let status = |version| {
         let mut object = net_service("a", "n1", "a", 1);
         object["metadata"]["resourceVersion"] = json!(version);
         object["status"] = json!({"endpoints": 3});
         Report::NetService(Group::Own, there(object))
     };
-    assert_eq!(index.note(status("8")).len(), 1);
-    assert_eq!(index.note(status("9")).len(), 0, "nothing but the version");
+    let (concerned, cause) = index.note(status("8"));
+    assert_eq!((concerned.len(), cause), (1, Cause::Output));
+    assert_eq!(index.note(status("9")).0.len(), 0, "nothing but the version");
 }

@@ -77,11 +77,17 @@ impl Object {
 }
 
 impl NetService {
+    /// Whether it asks for the same, whatever it was told.
+    #[must_use]
+    pub fn asks_the_same(&self, other: &Self) -> bool {
+        let asks = |net_service: &Self| (net_service.generation, net_service.is_going);
+        self.uid == other.uid && asks(self) == asks(other) && self.spec == other.spec
+    }
+
     /// Whether it is the same, but for its resource version.
     #[must_use]
     pub fn says_the_same(&self, other: &Self) -> bool {
-        let says = |net_service: &Self| (net_service.generation, net_service.is_going);
-        self.uid == other.uid && says(self) == says(other) && self.spec == other.spec && self.status == other.status
+        self.asks_the_same(other) && self.status == other.status
     }
 
     /// The reference to it in what it owns. It blocks nobody's deletion, so that it takes no permission to set it.

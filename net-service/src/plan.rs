@@ -11,6 +11,7 @@ use crate::{
     service::{self, Service, Verdict},
     slices::{self, Slice, SliceChange},
     status::{self, Reason, Told},
+    work::What,
 };
 
 /// What is there.
@@ -21,10 +22,12 @@ pub struct Situation<'a> {
     pub service: Option<&'a Service>,
     /// The slices of the NetService.
     pub slices: Vec<&'a Slice>,
+    /// The names of all slices that are known, whosever.
+    pub slice_names: Vec<&'a str>,
     /// The pods of the namespace.
     pub pods: Vec<&'a Pod>,
-    /// What the API said when it last refused the Service, while it is not to be asked again.
-    pub refused: Option<&'a str>,
+    /// What the API last refused, and what it said, while it is not to be asked again.
+    pub refused: Option<(What, &'a str)>,
     /// What time it is.
     pub now: Timestamp,
 }
@@ -71,20 +74,40 @@ pub fn plan(net_service: &NetService, situation: &Situation<'_>) -> Vec<Change> 
             format!("NetService {key} of group {group} was first: give one of them another name"),
         );
     }
-    let service = match (service::judge(net_service, spec, situation.service), situation.service) {
-        (Verdict::Wait, _) => return Vec::new(),
+    let refused = |what| situation.refused.filter(|(refused, _)| *refused == what).map(|(_, text)| text.to_owned());
+    let (service, trouble) = match (service::judge(net_service, spec, situation.service), situation.service) {
+        (Verdict::Wait, Some(service)) => match waits_for(net_service, service) {
+            // In a moment it is gone.
+            None => return Vec::new(),
+            Some(message) if service.is_of(net_service) => (service, Some((Reason::ServiceDeleting, message))),
+            Some(message) => return tell(Reason::ServiceDeleting, message),
+        },
         (Verdict::Conflict(message), _) => {
             return tell(Reason::NameConflict, format!("{message}: delete it, or give the NetService another name"));
         }
-        (Verdict::Keep, Some(service)) => service,
-        // What it has works on while it cannot be changed.
-        (Verdict::Patch(_), Some(service)) if situation.refused.is_some() => service,
-        (verdict, service) => match situation.refused {
-            Some(refused) => return tell(Reason::ServiceRefused, refused.to_owned()),
-            None => return change_of(verdict, service).into_iter().collect(),
+        (Verdict::Keep, Some(service)) => (service, None),
+        (verdict, service) => match (refused(What::Service), service) {
+            (None, service) => return change_of(verdict, service).into_iter().collect(),
+            // What it has works on while it cannot be changed.
+            (Some(text), Some(service)) if matches!(verdict, Verdict::Patch(_)) => {
+                (service, Some((Reason::ServiceRefused, text)))
+            }
+            (Some(text), _) => return tell(Reason::ServiceRefused, text),
         },
     };
-    for_service(net_service, spec, service, situation)
+    for_service(net_service, spec, service, trouble, refused(What::Slices), situation)
+}
+
+/// What a Service that is being deleted waits for, where that is not over in a moment.
+fn waits_for(net_service: &NetService, service: &Service) -> Option<String> {
+    let finalizers = service.metadata.finalizers.join(", ");
+    let message = || {
+        format!(
+            "Service {} is being deleted, and kept by finalizers that their controllers, or a hand, must remove: {finalizers}",
+            net_service.key
+        )
+    };
+    (!finalizers.is_empty()).then(message)
 }
 
 fn change_of(verdict: Verdict, service: Option<&Service>) -> Option<Change> {
@@ -100,15 +123,24 @@ fn change_of(verdict: Verdict, service: Option<&Service>) -> Option<Change> {
 }
 
 /// The Service is there: what is left are its slices, and what is told.
-fn for_service(net_service: &NetService, spec: &Spec, service: &Service, situation: &Situation<'_>) -> Vec<Change> {
+fn for_service(
+    net_service: &NetService,
+    spec: &Spec,
+    service: &Service,
+    trouble: Option<(Reason, String)>,
+    refused: Option<String>,
+    situation: &Situation<'_>,
+) -> Vec<Change> {
     let served = (spec.service_type != ServiceType::Headless).then_some(&service.spec.ip_families[..]);
     let key = &net_service.key;
     let found = endpoints(&key.namespace, &key.name, spec, served, situation.pods.iter().copied());
-    let slices = slices::changes(net_service, spec, &found.sets, &situation.slices);
-    let (reason, message) = match situation.refused {
-        Some(refused) => (Reason::ServiceRefused, refused.to_owned()),
-        None => judge(spec, &found),
-    };
+    let mut slices = slices::changes(net_service, spec, &found.sets, &situation.slices, &situation.slice_names);
+    let refused = refused.filter(|_| !slices.is_empty());
+    if refused.is_some() {
+        slices.clear();
+    }
+    let (reason, message) =
+        trouble.or_else(|| refused.map(|text| (Reason::EndpointsRefused, text))).unwrap_or_else(|| judge(spec, &found));
     let told = Told { has_service: true, node_ports: service.node_ports(), endpoints: found.ready(), reason, message };
     let status = status::change(net_service, told, situation.now);
     slices.into_iter().map(Change::Slice).chain(status.map(Change::Status)).collect()

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{net_service, pod, resource::IpFamily, slices::MOST};
+use crate::{net_service, pod, resource::IpFamily, slices::MOST, work::What};
 
 /// A namespace of one NetService, with an API that carries out what is planned as the real one does.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ struct World {
     service: Option<Value>,
     slices: BTreeMap<String, Value>,
     families: Vec<IpFamily>,
+    /// Name of a slice that is somebody else's.
+    foreign: Option<&'static str>,
     writes: u64,
 }
 
@@ -29,7 +31,15 @@ impl World {
             "spec": spec,
         });
         let families = vec![IpFamily::V4, IpFamily::V6];
-        Self { net_service, pods: BTreeMap::new(), service: None, slices: BTreeMap::new(), families, writes: 1 }
+        Self {
+            net_service,
+            pods: BTreeMap::new(),
+            service: None,
+            slices: BTreeMap::new(),
+            families,
+            foreign: None,
+            writes: 1,
+        }
     }
 
     fn with_pods(mut self, count: u8) -> Self {
@@ -50,7 +60,7 @@ impl World {
         self.pods.insert(name, pod);
     }
 
-    fn plan_with(&self, refused: Option<&str>, first: Option<Group>) -> Vec<Change> {
+    fn plan_with(&self, refused: Option<(What, &str)>, first: Option<Group>) -> Vec<Change> {
         let read =
             |value: &Value| serde_json::from_value::<net_service::Object>(value.clone()).unwrap().kept(Group::Own);
         let service = self.service.as_ref().map(|service| serde_json::from_value::<Service>(service.clone()).unwrap());
@@ -60,6 +70,7 @@ impl World {
             first,
             service: service.as_ref(),
             slices: slices.iter().collect(),
+            slice_names: self.slices.keys().map(String::as_str).chain(self.foreign).collect(),
             pods: self.pods.values().collect(),
             refused,
             now: Timestamp::from_second(1_800_000_000).unwrap(),
@@ -318,17 +329,17 @@ fn behaviour_4_a_port_keeps_its_node_port_while_others_change() {
 #[test]
 fn behaviour_4_what_the_api_refuses_is_told_and_not_asked_again_at_once() {
     let mut world = World::new(node_port()).with_pods(1);
-    let told = world.plan_with(Some("provided port is already allocated"), None);
+    let told = world.plan_with(Some((What::Service, "provided port is already allocated")), None);
     assert!(matches!(&told[..], [Change::Status(_)]), "{told:?}");
     world.apply(&told[0]);
     assert_eq!(world.condition(), ("ServiceRefused", "provided port is already allocated"));
     assert_eq!(world.net_service["status"].get("service"), None);
-    assert_eq!(world.plan_with(Some("provided port is already allocated"), None), [], "once");
+    assert_eq!(world.plan_with(Some((What::Service, "provided port is already allocated")), None), [], "once");
 
     let mut world = World::new(node_port()).with_pods(1).settled();
     world.net_service["spec"]["ports"][0]["nodePort"] = json!(1);
     world.pods.get_mut("p000").unwrap().is_ready = false;
-    let done = world.plan_with(Some("not in the valid range"), None);
+    let done = world.plan_with(Some((What::Service, "not in the valid range")), None);
     assert_eq!(slice_writes(&done), 2, "what it has works on: {done:?}");
     assert!(
         matches!(done.last(), Some(Change::Status(_)))
@@ -376,6 +387,42 @@ fn behaviour_3_a_service_that_is_not_ours_stays_untouched() {
     world.apply(&world.plan_with(None, Some(Group::Original))[0].clone());
     assert_eq!(world.condition().0, "NameConflict");
     assert!(world.condition().1.contains("of group svcctl.metaswitch.com was first"), "{}", world.condition().1);
+}
+
+#[test]
+fn slices_that_the_api_refuses_are_told_and_not_asked_for_again_at_once() {
+    let mut world = World::new(headless()).with_pods(1).settled();
+    world.add_pod(1);
+    let told = world.plan_with(Some((What::Slices, "denied by a policy")), None);
+    assert_eq!((slice_writes(&told), told.len()), (0, 1));
+    world.apply(&told[0]);
+    assert_eq!(world.condition(), ("EndpointsRefused", "denied by a policy"));
+    world.settle();
+    assert_eq!(world.condition().0, "Reconciled");
+    assert_eq!(world.plan_with(Some((What::Slices, "denied by a policy")), None), [], "there is nothing to refuse");
+}
+
+#[test]
+fn a_name_that_somebody_elses_slice_has_is_passed_over() {
+    let mut world = World::new(json!({"netAttachDef": "core", "ipFamilies": ["IPv4"]})).with_pods(1).settled();
+    let name = world.slices.pop_first().unwrap().0;
+    world.foreign = Some(name.clone().leak());
+    world.settle();
+    assert!(!world.slices.contains_key(&name));
+    assert_eq!(world.addresses(), ["10.50.0.1"]);
+}
+
+#[test]
+fn a_service_that_a_finalizer_keeps_goes_on_and_is_told() {
+    let mut world = World::new(headless()).with_pods(1).settled();
+    let metadata = &mut world.service.as_mut().unwrap()["metadata"];
+    metadata["deletionTimestamp"] = json!("2026-12-01T00:00:00Z");
+    metadata["finalizers"] = json!(["example.com/keep"]);
+    world.add_pod(1);
+    world.settle();
+    assert_eq!(world.addresses().len(), 4, "endpoints follow");
+    assert_eq!(world.condition().0, "ServiceDeleting");
+    assert!(world.condition().1.ends_with("must remove: example.com/keep"), "{}", world.condition().1);
 }
 
 #[test]
@@ -515,7 +562,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     /// However it got there, it settles, and then is what it would be had it begun there.
     #[test]

@@ -73,6 +73,17 @@ impl Service {
         Self { metadata, spec: ServiceSpec::default() }
     }
 
+    /// Whether it belongs to this very NetService. One that lost its owner reference to somebody's edit still does.
+    #[must_use]
+    pub fn is_of(&self, net_service: &NetService) -> bool {
+        match self.metadata.controller() {
+            Some(owner) => owner.uid == net_service.uid,
+            None => {
+                is_labelled(&self.metadata) && net_service.status.service.as_deref() == Some(&*net_service.key.name)
+            }
+        }
+    }
+
     fn is_headless(&self) -> bool {
         self.spec.cluster_ip == "None"
     }
@@ -117,7 +128,7 @@ pub enum Verdict {
 #[must_use]
 pub fn judge(net_service: &NetService, spec: &Spec, seen: Option<&Service>) -> Verdict {
     let Some(seen) = seen else { return Verdict::Create(created(net_service, spec)) };
-    if !is_of(net_service, seen) {
+    if !seen.is_of(net_service) {
         return match net_service_of(&seen.metadata) {
             // An earlier one of the name: garbage collection takes its Service away.
             Some(owner) if owner.name == *net_service.key.name => Verdict::Wait,
@@ -131,14 +142,6 @@ pub fn judge(net_service: &NetService, spec: &Spec, seen: Option<&Service>) -> V
         return Verdict::Delete;
     }
     if is_as_wanted(net_service, spec, seen) { Verdict::Keep } else { Verdict::Patch(patch(net_service, spec, seen)) }
-}
-
-/// Whether the Service belongs to this very NetService. One that lost its owner reference to somebody's edit still does.
-fn is_of(net_service: &NetService, seen: &Service) -> bool {
-    match seen.metadata.controller() {
-        Some(owner) => owner.uid == net_service.uid,
-        None => is_labelled(&seen.metadata) && net_service.status.service.as_deref() == Some(&*net_service.key.name),
-    }
 }
 
 /// Whether Kubernetes would not, or only seemingly, change the Service: from and to headless, and its first family.

@@ -85,13 +85,20 @@ impl Draft<'_> {
     }
 }
 
-/// What is to be changed about these slices, so that they hold these endpoints.
+/// What is to be changed about these slices, so that they hold these endpoints. `taken` are the names of all slices that are
+/// known, whosever: nobody's name is taken away.
 #[must_use]
-pub fn changes(net_service: &NetService, spec: &Spec, sets: &[Set], seen: &[&Slice]) -> Vec<SliceChange> {
+pub fn changes(
+    net_service: &NetService,
+    spec: &Spec,
+    sets: &[Set],
+    seen: &[&Slice],
+    taken: &[&str],
+) -> Vec<SliceChange> {
     let mut seen = seen.to_vec();
     seen.sort_by(|one, other| one.metadata.name.cmp(&other.metadata.name));
     seen.retain(|slice| slice.metadata.deletion_timestamp.is_none());
-    let mut names: HashSet<String> = seen.iter().map(|slice| slice.metadata.name.clone()).collect();
+    let mut names: HashSet<String> = taken.iter().map(|&name| name.to_owned()).collect();
     let mut writes = Vec::new();
     let mut deletes = Vec::new();
     let mut rest = seen;

@@ -25,6 +25,10 @@ pub enum Reason {
     InvalidSpec,
     /// The API refuses the Service.
     ServiceRefused,
+    /// The API refuses a slice of endpoints.
+    EndpointsRefused,
+    /// The Service is being deleted, and something keeps it.
+    ServiceDeleting,
     /// No selected pod is attached to the network.
     NetworkNotFound,
     /// No pod has an address there that can be an endpoint.
@@ -40,6 +44,8 @@ impl Reason {
             Self::NameConflict => "NameConflict",
             Self::InvalidSpec => "InvalidSpec",
             Self::ServiceRefused => "ServiceRefused",
+            Self::EndpointsRefused => "EndpointsRefused",
+            Self::ServiceDeleting => "ServiceDeleting",
             Self::NetworkNotFound => "NetworkNotFound",
             Self::NoUsableAddress => "NoUsableAddress",
         }

@@ -1,5 +1,5 @@
 //! Decides which NetService is looked at when: at once after a change, but not more often than is of use, and later after a
-//! failure. It does nothing itself.
+//! failure, or where nothing that is done lasts. It does nothing itself.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -20,6 +20,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// The shortest time until a Service that was refused is asked for again.
 const REFUSED_PAUSE: Duration = Duration::from_secs(1);
 
+/// So many steps are taken one right after the other: a Service is deleted, another is created.
+const STEPS: u32 = 3;
+
 /// The NetServices that are to be looked at.
 #[derive(Debug, Default)]
 pub struct Work {
@@ -30,20 +33,25 @@ pub struct Work {
 #[derive(Debug)]
 struct Item {
     due: Option<Instant>,
-    /// When a look because of a change last began.
+    /// When it was last looked at.
     begun: Option<Instant>,
     is_running: bool,
-    /// Whether something has changed since the look that runs began.
-    is_stale: bool,
+    /// What has changed since the look that runs began.
+    stale: Option<Cause>,
+    /// How often in a row something was done, and something was to be done again.
+    rounds: u32,
+    /// Until then nothing but another input is worth a look.
+    rests_until: Option<Instant>,
     backoff: Backoff,
     refusal: Option<Refusal>,
     /// What the last refusal said, until it is over.
     told: Option<String>,
 }
 
-/// The API has refused the Service.
+/// The API has refused something.
 #[derive(Debug)]
 struct Refusal {
+    what: What,
     /// What it said.
     text: String,
     /// Of which generation of the NetService.
@@ -52,22 +60,50 @@ struct Refusal {
     again: Instant,
 }
 
+/// What the API can refuse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The Service.
+    Service,
+    /// A slice.
+    Slices,
+}
+
+/// What can change for a NetService.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// What it owns, or what it was told: by the controller itself, or by somebody who is to be put right. Who reverts each
+    /// time what is put right must not make the controller do it without pause.
+    Output,
+    /// What it asks for, or the pods.
+    Input,
+}
+
 impl Default for Item {
     fn default() -> Self {
-        let backoff = Backoff::up_to(LONGEST_PAUSE);
-        Self { due: None, begun: None, is_running: false, is_stale: false, backoff, refusal: None, told: None }
+        Self {
+            due: None,
+            begun: None,
+            is_running: false,
+            stale: None,
+            rounds: 0,
+            rests_until: None,
+            backoff: Backoff::up_to(LONGEST_PAUSE),
+            refusal: None,
+            told: None,
+        }
     }
 }
 
 impl Work {
     /// Something has changed for it.
-    pub fn changed(&mut self, name: Name, now: Instant) {
+    pub fn changed(&mut self, name: Name, cause: Cause, now: Instant) {
         let item = self.items.entry(name.clone()).or_default();
         if item.is_running {
-            item.is_stale = true;
+            item.stale = item.stale.max(Some(cause));
             return;
         }
-        let at = item.begun.map_or(now, |begun| now.max(begun + PACE));
+        let at = item.after_change(cause, now);
         self.schedule(name, at);
     }
 
@@ -79,7 +115,7 @@ impl Work {
         }
         let (_, name) = self.due.pop_first()?;
         let item = self.items.entry(name.clone()).or_default();
-        (item.due, item.begun, item.is_running, item.is_stale) = (None, Some(now), true, false);
+        (item.due, item.begun, item.is_running, item.stale) = (None, Some(now), true, None);
         item.refusal = item.refusal.take().filter(|refusal| refusal.again > now);
         Some(name)
     }
@@ -90,11 +126,11 @@ impl Work {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// What the API said when it last refused the Service of this generation, while it is not to be asked again.
+    /// What the API last refused for this generation, and what it said, while it is not to be asked again.
     #[must_use]
-    pub fn refused(&self, name: &Name, generation: Option<i64>) -> Option<&str> {
+    pub fn refused(&self, name: &Name, generation: Option<i64>) -> Option<(What, &str)> {
         let refusal = self.items.get(name)?.refusal.as_ref()?;
-        (refusal.generation == generation).then_some(&refusal.text)
+        (refusal.generation == generation).then_some((refusal.what, &refusal.text))
     }
 
     /// A look is over. Whether it failed in a way that was not told yet.
@@ -104,22 +140,31 @@ impl Work {
         let mut failing = Failing::NoNews;
         let at = match end {
             End::NothingToDo => {
-                item.rest();
-                item.is_stale.then(|| item.begun.map_or(now, |begun| now.max(begun + PACE)))
+                (item.rounds, item.rests_until) = (0, None);
+                item.calm_down();
+                None
             }
-            // To see whether that was all.
-            End::Done => {
-                item.rest();
+            End::Halfway if item.rounds < STEPS => {
+                item.rounds += 1;
+                item.calm_down();
                 Some(now)
             }
+            End::Done | End::Halfway => {
+                let rest = PACE.saturating_mul(2_u32.saturating_pow(item.rounds)).min(LONGEST_PAUSE);
+                item.rounds = item.rounds.saturating_add(1);
+                item.rests_until = Some(now + rest);
+                item.calm_down();
+                // To see whether that was all.
+                Some(now + rest)
+            }
             // It is told at once, and tried again later.
-            End::Refused { text, generation } => {
+            End::Refused { what, text, generation } => {
                 let again = now + item.backoff.pause(None).max(REFUSED_PAUSE);
                 if item.told.as_ref() != Some(&text) {
                     failing = Failing::News;
                     item.told = Some(text.clone());
                 }
-                item.refusal = Some(Refusal { text, generation, again });
+                item.refusal = Some(Refusal { what, text, generation, again });
                 Some(now)
             }
             End::Failed(asked) => {
@@ -129,8 +174,10 @@ impl Work {
                 Some(now + item.backoff.pause(asked))
             }
         };
-        if let Some(at) = at.or(item.refusal.as_ref().map(|refusal| refusal.again)) {
-            self.schedule(name, at);
+        let after_change = item.stale.map(|cause| item.after_change(cause, now));
+        let again = item.refusal.as_ref().map(|refusal| refusal.again);
+        for at in [at, after_change, again].into_iter().flatten() {
+            self.schedule(name.clone(), at);
         }
         failing
     }
@@ -174,8 +221,17 @@ impl Work {
 }
 
 impl Item {
+    /// When it is looked at because of a change.
+    fn after_change(&mut self, cause: Cause, now: Instant) -> Instant {
+        if cause == Cause::Input {
+            (self.rounds, self.rests_until) = (0, None);
+        }
+        let paced = self.begun.map(|begun| begun + PACE);
+        [Some(now), paced, self.rests_until].into_iter().flatten().max().unwrap_or(now)
+    }
+
     /// It did not fail: pauses are short again. A refusal is a failure that lasts.
-    fn rest(&mut self) {
+    fn calm_down(&mut self) {
         if self.refusal.is_none() {
             self.backoff.reset();
             self.told = None;
@@ -197,10 +253,14 @@ pub enum Failing {
 pub enum End {
     /// Everything is as it should be.
     NothingToDo,
-    /// Something was done.
+    /// Something was done, and more is to be done after it.
+    Halfway,
+    /// All that was to be done is.
     Done,
-    /// The API refuses the Service.
+    /// The API refuses something.
     Refused {
+        /// Which.
+        what: What,
         /// What it says.
         text: String,
         /// Of which generation of the NetService.
@@ -224,20 +284,20 @@ mod tests {
     #[test]
     fn behaviour_10_the_first_change_counts_at_once_and_more_of_them_are_taken_together() {
         let (mut work, begin) = (Work::default(), Instant::now());
-        work.changed(name("a"), begin);
+        work.changed(name("a"), Cause::Input, begin);
         assert_eq!(work.begin(begin), Some(name("a")));
         assert_eq!((work.begin(begin), work.next_due()), (None, None));
-        work.changed(name("a"), begin);
+        work.changed(name("a"), Cause::Input, begin);
         assert_eq!(work.next_due(), None, "not while it runs");
-        work.ended(name("a"), End::Done, begin);
-        assert_eq!(work.begin(begin), Some(name("a")), "was that all?");
+        work.ended(name("a"), End::Halfway, begin);
+        assert_eq!(work.begin(begin), Some(name("a")), "the next step");
         work.ended(name("a"), End::NothingToDo, begin);
         assert_eq!(work.begin(begin), None);
         for _ in 0..100 {
-            work.changed(name("a"), begin + SECOND / 10);
+            work.changed(name("a"), Cause::Input, begin + SECOND / 10);
         }
         assert_eq!(work.next_due(), Some(begin + PACE));
-        work.changed(name("b"), begin + SECOND / 10);
+        work.changed(name("b"), Cause::Input, begin + SECOND / 10);
         assert_eq!(work.begin(begin + SECOND / 10), Some(name("b")), "others do not wait for it");
         assert_eq!(work.begin(begin + PACE), Some(name("a")));
         assert_eq!(work.begin(begin + PACE), None);
@@ -246,9 +306,9 @@ mod tests {
     #[test]
     fn a_change_that_comes_while_it_runs_is_not_lost() {
         let (mut work, begin) = (Work::default(), Instant::now());
-        work.changed(name("a"), begin);
+        work.changed(name("a"), Cause::Input, begin);
         work.begin(begin);
-        work.changed(name("a"), begin);
+        work.changed(name("a"), Cause::Input, begin);
         work.ended(name("a"), End::NothingToDo, begin + SECOND);
         assert_eq!(work.begin(begin + SECOND), Some(name("a")));
     }
@@ -256,7 +316,7 @@ mod tests {
     #[test]
     fn failures_are_tried_again_with_growing_pauses_and_told_once() {
         let (mut work, mut now) = (Work::default(), Instant::now());
-        work.changed(name("a"), now);
+        work.changed(name("a"), Cause::Input, now);
         let mut pauses = Vec::new();
         for attempt in 0..12 {
             work.begin(now).unwrap();
@@ -269,6 +329,7 @@ mod tests {
         assert!(pauses[0] < SECOND && pauses[11] >= LONGEST_PAUSE / 2, "{pauses:?}");
         work.begin(now).unwrap();
         work.ended(name("a"), End::Done, now);
+        let now = work.next_due().unwrap();
         work.begin(now).unwrap();
         assert_eq!(work.ended(name("a"), End::Failed(None), now), Failing::News);
     }
@@ -276,22 +337,20 @@ mod tests {
     #[test]
     fn behaviour_4_a_refused_service_is_told_at_once_and_asked_for_again_later() {
         let (mut work, now) = (Work::default(), Instant::now());
-        work.changed(name("a"), now);
+        work.changed(name("a"), Cause::Input, now);
         work.begin(now).unwrap();
-        let refused = || End::Refused { text: "in use".to_owned(), generation: Some(1) };
+        let refused = || End::Refused { what: What::Service, text: "in use".to_owned(), generation: Some(1) };
         assert_eq!(work.ended(name("a"), refused(), now), Failing::News);
         assert_eq!(work.begin(now), Some(name("a")), "to tell it");
-        assert_eq!(work.refused(&name("a"), Some(1)), Some("in use"));
+        assert_eq!(work.refused(&name("a"), Some(1)), Some((What::Service, "in use")));
         assert_eq!(work.refused(&name("a"), Some(2)), None, "another spec is asked for at once");
-        work.ended(name("a"), End::Done, now);
-        work.begin(now).unwrap();
         work.ended(name("a"), End::NothingToDo, now);
         assert_eq!(work.begin(now), None);
         let again = work.next_due().unwrap();
         assert!(again >= now + REFUSED_PAUSE);
-        work.changed(name("a"), now + SECOND / 2);
+        work.changed(name("a"), Cause::Input, now + SECOND / 2);
         work.begin(now + SECOND / 2).unwrap();
-        assert_eq!(work.refused(&name("a"), Some(1)), Some("in use"), "a change of pods is no reason");
+        assert_eq!(work.refused(&name("a"), Some(1)), Some((What::Service, "in use")), "a change of pods is no reason");
         work.ended(name("a"), End::NothingToDo, now + SECOND / 2);
         work.begin(again).unwrap();
         assert_eq!(work.refused(&name("a"), Some(1)), None);
@@ -301,16 +360,16 @@ mod tests {
     #[test]
     fn behaviour_4_what_becomes_free_is_asked_for_soon() {
         let (mut work, mut now) = (Work::default(), Instant::now());
-        work.changed(name("a"), now);
+        work.changed(name("a"), Cause::Input, now);
         for _ in 0..12 {
             work.begin(now).unwrap();
-            work.ended(name("a"), End::Refused { text: "full".to_owned(), generation: None }, now);
+            work.ended(name("a"), End::Refused { what: What::Service, text: "full".to_owned(), generation: None }, now);
             work.begin(now).unwrap();
             work.ended(name("a"), End::NothingToDo, now);
             now = work.next_due().unwrap();
         }
         work.begin(now).unwrap();
-        work.ended(name("a"), End::Refused { text: "full".to_owned(), generation: None }, now);
+        work.ended(name("a"), End::Refused { what: What::Service, text: "full".to_owned(), generation: None }, now);
         work.begin(now).unwrap();
         work.ended(name("a"), End::NothingToDo, now);
         assert!(work.next_due().unwrap() > now + 10 * SECOND);
@@ -319,9 +378,30 @@ mod tests {
     }
 
     #[test]
+    fn behaviour_12_what_is_undone_each_time_is_done_again_with_growing_pauses() {
+        for end in [|| End::Done, || End::Halfway] {
+            let (mut work, mut now) = (Work::default(), Instant::now());
+            work.changed(name("a"), Cause::Input, now);
+            let mut pauses = Vec::new();
+            for _ in 0..12 {
+                work.begin(now).unwrap();
+                work.ended(name("a"), end(), now);
+                work.changed(name("a"), Cause::Output, now);
+                let due = work.next_due().unwrap();
+                pauses.push(due - now);
+                now = due;
+            }
+            assert!(pauses.iter().filter(|pause| **pause < PACE).count() <= 3, "{pauses:?}");
+            assert_eq!(pauses[11], LONGEST_PAUSE);
+            work.changed(name("a"), Cause::Input, now);
+            assert_eq!(work.begin(now), Some(name("a")), "a change of the pods does not wait for that");
+        }
+    }
+
+    #[test]
     fn what_is_gone_is_not_looked_at() {
         let (mut work, now) = (Work::default(), Instant::now());
-        work.changed(name("a"), now);
+        work.changed(name("a"), Cause::Input, now);
         work.forget(&name("a"));
         assert_eq!(work.begin(now), None);
     }
