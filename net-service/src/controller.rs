@@ -131,7 +131,7 @@ impl Controller {
         tell(&mut self.telling, net_service, &situation);
         let changes = plan(net_service, &situation);
         if changes.is_empty() {
-            self.work.ended(name, End::NothingToDo, now);
+            self.work.ended(&name, End::NothingToDo, now);
             return;
         }
         let (api, generation) = (self.api.clone(), net_service.generation);
@@ -167,7 +167,7 @@ impl Controller {
             }
             Some(Failure::Other(error)) => (End::Failed(error.retry_after()), Some(error)),
         };
-        let failing = self.work.ended(name, end, now);
+        let failing = self.work.ended(&name, end, now);
         match error {
             Some(error) => self.failed(&namespace, &net_service, &error, failing),
             None if has_done => {
@@ -186,11 +186,10 @@ impl Controller {
             false => failing == Failing::News,
         };
         let error = chain(error);
-        match is_news {
-            true => tracing::warn!(namespace, net_service, error, "a NetService cannot be served; trying again"),
-            false => {
-                tracing::debug!(namespace, net_service, error, "a NetService still cannot be served; trying again")
-            }
+        if is_news {
+            tracing::warn!(namespace, net_service, error, "a NetService cannot be served; trying again");
+        } else {
+            tracing::debug!(namespace, net_service, error, "a NetService still cannot be served; trying again");
         }
     }
 

@@ -28,6 +28,8 @@ pub fn crd(group: Group) -> CustomResourceDefinition {
         "spec": {
             "group": group.as_str(),
             "scope": "Namespaced",
+            // The demonstration's definition, of a time when it was true by default, is replaced with all that follows from that.
+            "preserveUnknownFields": false,
             "names": {"plural": PLURAL, "singular": SINGULAR, "kind": KIND, "listKind": format!("{KIND}List"), "shortNames": [SHORT]},
             "versions": [{
                 "name": VERSION,

@@ -162,7 +162,7 @@ fn addresses(pod: &Pod, network: Option<&Reference>, interface: Option<&str>, na
 /// Those that can be endpoints, as the policy wants them.
 fn usable(addresses: &[IpAddr], policy: AddressPolicy) -> impl Iterator<Item = IpAddr> {
     let mut seen = Vec::new();
-    addresses.iter().copied().filter(|address| is_usable(address)).filter(move |address| {
+    addresses.iter().copied().filter(is_usable).filter(move |address| {
         let is_first = !seen.contains(&family(address));
         seen.push(family(address));
         is_first || policy == AddressPolicy::All

@@ -211,7 +211,7 @@ mod tests {
 
     use super::*;
 
-    fn problem_of(name: &str, spec: Value) -> String {
+    fn problem_of(name: &str, spec: &Value) -> String {
         let object = json!({"metadata": {"name": name, "namespace": "ns", "uid": "u"}, "spec": spec});
         let object: Object = serde_json::from_value(object).unwrap();
         object.kept(Group::Own).spec.err().unwrap_or_default()
@@ -268,7 +268,7 @@ mod tests {
             ),
             ("sip", json!({"ipFamilies": ["IPv4", "IPv4"]}), "spec.ipFamilies names a family twice"),
         ] {
-            let problem = problem_of(name, spec.clone());
+            let problem = problem_of(name, &spec);
             assert!(problem.contains(expected) && problem.is_empty() == expected.is_empty(), "{spec}: {problem}");
         }
     }

@@ -23,6 +23,9 @@ const REFUSED_PAUSE: Duration = Duration::from_secs(1);
 /// So many steps are taken one right after the other: a Service is deleted, another is created.
 const STEPS: u32 = 3;
 
+/// So often in a row what does not last is done again before pauses grow: somebody may be editing by hand.
+const ROUNDS: u32 = 10;
+
 /// The NetServices that are to be looked at.
 #[derive(Debug, Default)]
 pub struct Work {
@@ -134,7 +137,7 @@ impl Work {
     }
 
     /// A look is over. Whether it failed in a way that was not told yet.
-    pub fn ended(&mut self, name: Name, end: End, now: Instant) -> Failing {
+    pub fn ended(&mut self, name: &Name, end: End, now: Instant) -> Failing {
         let item = self.items.entry(name.clone()).or_default();
         item.is_running = false;
         let mut failing = Failing::NoNews;
@@ -150,7 +153,8 @@ impl Work {
                 Some(now)
             }
             End::Done | End::Halfway => {
-                let rest = PACE.saturating_mul(2_u32.saturating_pow(item.rounds)).min(LONGEST_PAUSE);
+                let growth = 2_u32.saturating_pow(item.rounds.saturating_sub(ROUNDS));
+                let rest = PACE.saturating_mul(growth).min(LONGEST_PAUSE);
                 item.rounds = item.rounds.saturating_add(1);
                 item.rests_until = Some(now + rest);
                 item.calm_down();
@@ -289,9 +293,9 @@ mod tests {
         assert_eq!((work.begin(begin), work.next_due()), (None, None));
         work.changed(name("a"), Cause::Input, begin);
         assert_eq!(work.next_due(), None, "not while it runs");
-        work.ended(name("a"), End::Halfway, begin);
+        work.ended(&name("a"), End::Halfway, begin);
         assert_eq!(work.begin(begin), Some(name("a")), "the next step");
-        work.ended(name("a"), End::NothingToDo, begin);
+        work.ended(&name("a"), End::NothingToDo, begin);
         assert_eq!(work.begin(begin), None);
         for _ in 0..100 {
             work.changed(name("a"), Cause::Input, begin + SECOND / 10);
@@ -309,7 +313,7 @@ mod tests {
         work.changed(name("a"), Cause::Input, begin);
         work.begin(begin);
         work.changed(name("a"), Cause::Input, begin);
-        work.ended(name("a"), End::NothingToDo, begin + SECOND);
+        work.ended(&name("a"), End::NothingToDo, begin + SECOND);
         assert_eq!(work.begin(begin + SECOND), Some(name("a")));
     }
 
@@ -320,7 +324,7 @@ mod tests {
         let mut pauses = Vec::new();
         for attempt in 0..12 {
             work.begin(now).unwrap();
-            let news = work.ended(name("a"), End::Failed(None), now);
+            let news = work.ended(&name("a"), End::Failed(None), now);
             assert_eq!(news == Failing::News, attempt == 0);
             let due = work.next_due().unwrap();
             pauses.push(due - now);
@@ -328,10 +332,10 @@ mod tests {
         }
         assert!(pauses[0] < SECOND && pauses[11] >= LONGEST_PAUSE / 2, "{pauses:?}");
         work.begin(now).unwrap();
-        work.ended(name("a"), End::Done, now);
+        work.ended(&name("a"), End::Done, now);
         let now = work.next_due().unwrap();
         work.begin(now).unwrap();
-        assert_eq!(work.ended(name("a"), End::Failed(None), now), Failing::News);
+        assert_eq!(work.ended(&name("a"), End::Failed(None), now), Failing::News);
     }
 
     #[test]
@@ -340,21 +344,21 @@ mod tests {
         work.changed(name("a"), Cause::Input, now);
         work.begin(now).unwrap();
         let refused = || End::Refused { what: What::Service, text: "in use".to_owned(), generation: Some(1) };
-        assert_eq!(work.ended(name("a"), refused(), now), Failing::News);
+        assert_eq!(work.ended(&name("a"), refused(), now), Failing::News);
         assert_eq!(work.begin(now), Some(name("a")), "to tell it");
         assert_eq!(work.refused(&name("a"), Some(1)), Some((What::Service, "in use")));
         assert_eq!(work.refused(&name("a"), Some(2)), None, "another spec is asked for at once");
-        work.ended(name("a"), End::NothingToDo, now);
+        work.ended(&name("a"), End::NothingToDo, now);
         assert_eq!(work.begin(now), None);
         let again = work.next_due().unwrap();
         assert!(again >= now + REFUSED_PAUSE);
         work.changed(name("a"), Cause::Input, now + SECOND / 2);
         work.begin(now + SECOND / 2).unwrap();
         assert_eq!(work.refused(&name("a"), Some(1)), Some((What::Service, "in use")), "a change of pods is no reason");
-        work.ended(name("a"), End::NothingToDo, now + SECOND / 2);
+        work.ended(&name("a"), End::NothingToDo, now + SECOND / 2);
         work.begin(again).unwrap();
         assert_eq!(work.refused(&name("a"), Some(1)), None);
-        assert_eq!(work.ended(name("a"), refused(), again), Failing::NoNews, "it was told");
+        assert_eq!(work.ended(&name("a"), refused(), again), Failing::NoNews, "it was told");
     }
 
     #[test]
@@ -363,15 +367,19 @@ mod tests {
         work.changed(name("a"), Cause::Input, now);
         for _ in 0..12 {
             work.begin(now).unwrap();
-            work.ended(name("a"), End::Refused { what: What::Service, text: "full".to_owned(), generation: None }, now);
+            work.ended(
+                &name("a"),
+                End::Refused { what: What::Service, text: "full".to_owned(), generation: None },
+                now,
+            );
             work.begin(now).unwrap();
-            work.ended(name("a"), End::NothingToDo, now);
+            work.ended(&name("a"), End::NothingToDo, now);
             now = work.next_due().unwrap();
         }
         work.begin(now).unwrap();
-        work.ended(name("a"), End::Refused { what: What::Service, text: "full".to_owned(), generation: None }, now);
+        work.ended(&name("a"), End::Refused { what: What::Service, text: "full".to_owned(), generation: None }, now);
         work.begin(now).unwrap();
-        work.ended(name("a"), End::NothingToDo, now);
+        work.ended(&name("a"), End::NothingToDo, now);
         assert!(work.next_due().unwrap() > now + 10 * SECOND);
         work.freed(now);
         assert_eq!(work.next_due(), Some(now + REFUSED_PAUSE));
@@ -383,16 +391,16 @@ mod tests {
             let (mut work, mut now) = (Work::default(), Instant::now());
             work.changed(name("a"), Cause::Input, now);
             let mut pauses = Vec::new();
-            for _ in 0..12 {
+            for _ in 0..20 {
                 work.begin(now).unwrap();
-                work.ended(name("a"), end(), now);
+                work.ended(&name("a"), end(), now);
                 work.changed(name("a"), Cause::Output, now);
                 let due = work.next_due().unwrap();
                 pauses.push(due - now);
                 now = due;
             }
             assert!(pauses.iter().filter(|pause| **pause < PACE).count() <= 3, "{pauses:?}");
-            assert_eq!(pauses[11], LONGEST_PAUSE);
+            assert_eq!(pauses[19], LONGEST_PAUSE);
             work.changed(name("a"), Cause::Input, now);
             assert_eq!(work.begin(now), Some(name("a")), "a change of the pods does not wait for that");
         }

@@ -10,10 +10,11 @@ use std::{
 };
 
 use cluster_tests::harness::cargo::workspace;
+use net_service::{crd::crd, resource::Group};
 use serde_json::Value;
 
 /// Where the source of the programs is.
-const PROGRAMS: [&str; 3] = ["common/src", "creator/src", "watcher/src"];
+const PROGRAMS: [&str; 4] = ["common/src", "creator/src", "net-service/src", "watcher/src"];
 
 fn read(file: impl AsRef<Path>) -> String {
     let path = workspace().join(file);
@@ -67,8 +68,10 @@ fn dependencies(manifest: &str) -> BTreeSet<String> {
 #[test]
 fn every_dependency_has_its_reason_in_the_architecture() {
     let architecture = read("docs/architecture.md");
-    let manifests = ["Cargo.toml", "common/Cargo.toml", "creator/Cargo.toml", "watcher/Cargo.toml", "tests/Cargo.toml"];
-    let names: BTreeSet<_> = manifests.into_iter().flat_map(dependencies).collect();
+    let packages =
+        ["common", "creator", "net-service", "watcher", "tests"].map(|package| format!("{package}/Cargo.toml"));
+    let manifests = packages.iter().map(String::as_str).chain(["Cargo.toml"]);
+    let names: BTreeSet<_> = manifests.flat_map(dependencies).collect();
     assert!(names.contains("handlebars") && names.contains("wait4"), "{names:?}");
     let missing: Vec<_> = names.iter().filter(|name| !architecture.contains(&format!("|`{name}`|"))).collect();
     assert!(missing.is_empty(), "no row in docs/architecture.md for {missing:?}");
@@ -161,6 +164,27 @@ fn every_message_quoted_is_one_of_the_programs() {
     assert!(pieces.len() > 100, "{pieces:?}");
     let missing: Vec<_> = pieces.into_iter().filter(|piece| !source.contains(&printed(piece))).collect();
     assert!(missing.is_empty(), "docs/troubleshooting.md quotes what no program says: {missing:#?}");
+}
+
+#[test]
+fn every_field_and_every_reason_of_a_net_service_has_its_row() {
+    let document = read("docs/net-service.md");
+    let row = |name: &str| document.contains(&format!("\n|`{name}`|"));
+    let definition = serde_json::to_value(crd(Group::Own)).unwrap();
+    let properties = |schema: &Value| schema["properties"].as_object().unwrap().clone();
+    let schema = properties(&definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]);
+    let of_ports = properties(&properties(&schema["spec"])["ports"]["items"]);
+    let fields = properties(&schema["spec"]).into_iter().chain(properties(&schema["status"])).map(|(name, _)| name);
+    for name in fields.chain(of_ports.keys().map(|name| format!("ports[].{name}"))) {
+        assert!(row(&name), "no row for {name}");
+    }
+    let status = read("net-service/src/status.rs");
+    let reasons: Vec<_> =
+        status.lines().filter_map(|line| line.trim().strip_prefix("Self::")?.split_once(" => ")).collect();
+    assert!(reasons.len() >= 6, "{reasons:?}");
+    for (reason, _) in reasons {
+        assert!(row(reason), "no row for {reason}");
+    }
 }
 
 #[test]

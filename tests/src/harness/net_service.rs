@@ -36,21 +36,26 @@ impl ControlPlane {
     /// # Panics
     /// When it refuses a definition.
     pub async fn serve_net_services(&self, groups: &[Group]) {
-        let admin = self.admin();
         let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
-        let definitions: Api<DynamicObject> = Api::all_with(admin.clone(), &ApiResource::from_gvk(&kind));
+        let definitions: Api<DynamicObject> = Api::all_with(self.admin(), &ApiResource::from_gvk(&kind));
         for group in groups {
             let document = manifests::read(definition(*group)).remove(0);
             let name = format!("{PLURAL}.{group}");
             let parameters = PatchParams::apply("cluster-tests").force().validation_strict();
             let applied = definitions.patch(&name, &parameters, &Patch::Apply(document)).await;
             applied.unwrap_or_else(|error| panic!("cannot define {name}: {error}"));
-            let path = format!("/apis/{}/{PLURAL}", group.api_version());
-            eventually(SERVED, &format!("{path} is served"), async || {
-                let request = Request::get(&path).body(Vec::new()).expect("a path is a request");
-                admin.request_text(request).await
-            })
-            .await;
+            self.net_services_served(*group).await;
         }
+    }
+
+    /// Waits until it serves the NetServices of a group, whoever defines them.
+    pub async fn net_services_served(&self, group: Group) {
+        let admin = self.admin();
+        let path = format!("/apis/{}/{PLURAL}", group.api_version());
+        eventually(SERVED, &format!("{path} is served"), async || {
+            let request = Request::get(&path).body(Vec::new()).expect("a path is a request");
+            admin.request_text(request).await
+        })
+        .await;
     }
 }

@@ -3,7 +3,10 @@
 
 use std::{collections::BTreeSet, fs, process::Command};
 
-use cluster_tests::harness::{ControlPlane, Namespace, Run, cargo, manifests, net_service::definition};
+use cluster_tests::{
+    harness::{ControlPlane, Namespace, Options, Run, cargo, manifests, net_service::definition},
+    net_service::{NetPod, NetService, ready},
+};
 use common::labels::{CREATOR, WATCHER};
 use k8s_openapi::{
     api::{
@@ -12,7 +15,7 @@ use k8s_openapi::{
     },
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinitionVersion,
 };
-use net_service::resource::Group;
+use net_service::resource::{Group, KIND};
 use serde_json::Value;
 
 use crate::{
@@ -267,6 +270,52 @@ async fn installed_it_serves_creators_and_a_watcher_and_uninstalled_it_is_gone()
     assert!(namespace.api::<ConfigMap>().get_opt(CREATOR).await.unwrap().is_none());
     let left = namespace.api::<Service>().list(&Default::default()).await.unwrap().items;
     assert_eq!(left.len(), 1, "the Service of a live pod stays");
+}
+
+#[tokio::test]
+async fn installed_with_net_service_it_serves_the_examples_and_uninstalled_it_leaves_them() {
+    // To itself: the definitions are the release's.
+    let Some(control_plane) = ControlPlane::start(Options::default()).await else { return };
+    let namespace = empty(&control_plane).await.with_account(WATCHER);
+    let name = namespace.name().to_owned();
+    let helm = Helm::on(control_plane.admin_kubeconfig());
+    let values = helm.values("netService: {enabled: true}\nwatcher: {replicas: 2}");
+    let notes = helm.run(&["install", RELEASE, CHART, "--namespace", &name, "--values", &values]).unwrap();
+    assert!(notes.contains(&format!("kubectl get netservices --namespace {name}")), "{notes}");
+
+    let samples = manifests::read("examples/net-service/samples.yaml");
+    let others = manifests::read("examples/net-service/pod-network.yaml");
+    let is_net_service = |document: &Value| document["kind"] == KIND;
+    // Helm does not wait until the definitions are served.
+    for group in Group::ALL {
+        control_plane.net_services_served(group).await;
+    }
+    let net_services: Vec<_> = samples.into_iter().chain(others).filter(is_net_service).collect();
+    manifests::create(&namespace.admin(), &name, net_services).await;
+    let _pod = NetPod::new("multi-0").on("core", &["10.50.0.4"]).on("access", &["10.51.0.4"]).create(&namespace).await;
+    let served = NetPod::new("test-0").label("app", "test").port("http", 8080, "TCP").pod_ips(&["10.244.1.7"]);
+    let _served = served.create(&namespace).await;
+
+    let controllers = watchers_arguments(&helm.template(CHART, &name, "netService: {enabled: true}").unwrap())
+        .into_iter()
+        .filter(|argument| argument.starts_with("--controllers="))
+        .map(str::to_owned)
+        .collect::<Vec<_>>();
+    let running = Run::watcher(&namespace).await.args(controllers.iter().map(String::as_str)).spawn();
+    let original = |name| NetService::of(&namespace, Group::Original, name);
+    original("corens").endpoints(&[&ready("10.50.0.4", "multi-0")]).await;
+    original("accessns").endpoints(&[&ready("10.51.0.4", "multi-0")]).await;
+    original("emptyns").told("NetworkNotFound").await;
+    original("web").told("Reconciled").await;
+    let nodes = NetService::of(&namespace, Group::Own, "test");
+    nodes.endpoints(&[&ready("10.244.1.7", "test-0")]).await;
+    nodes.told("Reconciled").await;
+    assert!(nodes.status().await["nodePorts"][0].as_i64().is_some_and(|port| port >= 30000));
+    running.terminate().await.expect_code(0);
+
+    helm.run(&["uninstall", RELEASE, "--namespace", &name]).unwrap();
+    assert_eq!(nodes.status().await["endpoints"], 1, "the definitions stay, and what is of them");
+    control_plane.close().await;
 }
 
 /// What the example of an application's chart renders, from a copy, into which Helm puts the chart that it depends on.

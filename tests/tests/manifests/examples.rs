@@ -5,6 +5,7 @@ use std::{fs, process::Command};
 use cluster_tests::harness::{ControlPlane, Namespace, Outcome, cargo, control_plane::NODE_IPV4, manifests};
 use common::labels::CREATOR;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use net_service::resource::Group;
 use serde_json::{Value, json};
 
 use crate::{
@@ -17,6 +18,9 @@ use crate::{
 const APPLICATIONS: [&str; 5] = ["deployment", "statefulset", "job", "several-addresses", "non-jvm"];
 /// Those of the watcher.
 const WATCHERS: [&str; 2] = ["watcher", "watcher-cronjob"];
+
+/// Those of NetServices: objects of both groups, and workloads that they select.
+const NET_SERVICES: &str = "net-service";
 
 /// All documents of an example, as `kubectl apply --filename FOLDER` takes them.
 fn documents(example: &str) -> Vec<Value> {
@@ -41,7 +45,8 @@ fn every_folder_is_known_here() {
     let folders = entries.filter(|entry| entry.path().is_dir() && !entry.path().is_symlink());
     let mut found: Vec<_> = folders.map(|entry| entry.file_name().into_string().unwrap()).collect();
     found.sort();
-    let mut known: Vec<_> = APPLICATIONS.into_iter().chain(WATCHERS).chain(["documented", "monitoring"]).collect();
+    let mut known: Vec<_> =
+        APPLICATIONS.into_iter().chain(WATCHERS).chain(["documented", "monitoring", NET_SERVICES]).collect();
     known.sort_unstable();
     assert_eq!(found, known);
 }
@@ -49,9 +54,11 @@ fn every_folder_is_known_here() {
 #[tokio::test]
 async fn the_api_server_knows_every_field_of_every_manifest() {
     let Some(control_plane) = ControlPlane::shared().await else { return };
+    control_plane.serve_net_services(&Group::ALL).await;
     let namespace = restricted(control_plane).await;
-    let permissions = ["permissions", "permissions/least-privilege", "permissions/hardened"];
-    for example in APPLICATIONS.into_iter().chain(WATCHERS).chain(["documented"]).chain(permissions) {
+    let permissions = ["permissions", "permissions/least-privilege", "permissions/hardened", "permissions/net-service"];
+    let others = ["documented", NET_SERVICES];
+    for example in APPLICATIONS.into_iter().chain(WATCHERS).chain(others).chain(permissions) {
         for document in documents(example) {
             dry_run(&namespace, &document).await.unwrap_or_else(|error| panic!("{example}: {error}"));
         }
@@ -70,10 +77,64 @@ async fn the_pods_run_where_only_restricted_ones_may() {
         let pod = create_pod(&namespace, &pod_template(example)).await;
         assert_hardened(&pod.unwrap_or_else(|error| panic!("{example}: {error}")), example);
     }
+    let net_services = documents(NET_SERVICES);
+    let templates: Vec<_> = net_services.iter().filter_map(template).collect();
+    assert_eq!(templates.len(), 3);
+    for template in templates {
+        let pod = create_pod(&namespace, template).await;
+        assert_hardened(&pod.unwrap_or_else(|error| panic!("{NET_SERVICES}: {error}")), NET_SERVICES);
+    }
     let documented = documents("documented");
     let documented = documented.iter().find_map(template).unwrap();
     let error = create_pod(&namespace, documented).await.unwrap_err().to_string();
     assert!(error.contains("violates PodSecurity \"restricted:latest\""), "{error}");
+}
+
+#[test]
+fn the_original_samples_have_no_more_fields_than_it_knew() {
+    let samples = manifests::read("examples/net-service/samples.yaml");
+    let found: Vec<_> = samples
+        .iter()
+        .map(|sample| {
+            assert_eq!(
+                (&sample["apiVersion"], &sample["kind"]),
+                (&"svcctl.metaswitch.com/v1alpha1".into(), &"NetService".into())
+            );
+            (sample["metadata"].clone(), sample["spec"].clone())
+        })
+        .collect();
+    let sample = |name: &str, network: &str, app: &str| {
+        (json!({"name": name}), json!({"netAttachDef": network, "selector": {"app": app}}))
+    };
+    let documented = [
+        sample("corens", "core", "utils"),
+        sample("accessns", "access", "utils"),
+        sample("emptyns", "empty", "utils"),
+        sample("web", "blah", "nginx"),
+    ];
+    assert_eq!(found, documented);
+}
+
+#[test]
+fn every_net_service_of_the_examples_selects_pods_of_the_examples_by_ports_that_they_have() {
+    let documents = documents(NET_SERVICES);
+    let templates: Vec<_> = documents.iter().filter_map(template).collect();
+    let is_ours = |document: &&Value| document["apiVersion"] == "netservice.io/v1alpha1";
+    let mut judged = 0;
+    for net_service in documents.iter().filter(is_ours) {
+        let name = &net_service["metadata"]["name"];
+        let app = &net_service["spec"]["selector"]["app"];
+        let selected = templates.iter().find(|template| template["metadata"]["labels"]["app"] == *app);
+        let selected = selected.unwrap_or_else(|| panic!("{name} selects nothing"));
+        let container = selected["spec"]["containers"][0]["ports"].as_array().unwrap();
+        for port in net_service["spec"]["ports"].as_array().into_iter().flatten() {
+            let protocol = |port: &Value| port["protocol"].as_str().unwrap_or("TCP").to_owned();
+            let is_it = |found: &&Value| found["name"] == port["targetPort"] && protocol(found) == protocol(port);
+            assert!(container.iter().any(|found| is_it(&found)), "{name}: {port}");
+            judged += 1;
+        }
+    }
+    assert!(judged >= 6, "{judged}");
 }
 
 #[tokio::test]

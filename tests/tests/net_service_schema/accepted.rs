@@ -38,7 +38,7 @@ async fn every_form_is_accepted_in_both_groups_and_read_back_as_it_was_written()
     let namespace = control_plane.namespace().await;
     for group in Group::ALL {
         for spec in specs() {
-            let stored = create(&namespace, group, net_service(group, "sip", spec.clone())).await;
+            let stored = create(&namespace, group, net_service(group, "sip", &spec)).await;
             let stored = stored.unwrap_or_else(|error| panic!("{group}: {spec}: {error}"));
             let read = |spec: &Value| serde_json::from_value::<Spec>(spec.clone()).unwrap();
             assert_eq!(read(&stored["spec"]), read(&spec), "{group}: {spec}");
@@ -51,7 +51,7 @@ async fn a_services_name_is_accepted_be_it_long_or_begin_with_a_digit() {
     let Some(control_plane) = served().await else { return };
     let namespace = control_plane.namespace().await;
     for name in ["a", "0-9", "foo-template", &"a".repeat(63)] {
-        let stored = create(&namespace, Group::Own, net_service(Group::Own, name, json!({}))).await;
+        let stored = create(&namespace, Group::Own, net_service(Group::Own, name, &json!({}))).await;
         stored.unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 }
@@ -61,7 +61,7 @@ async fn what_is_not_said_is_filled_in() {
     let Some(control_plane) = served().await else { return };
     let namespace = control_plane.namespace().await;
     let spec = json!({"netAttachDef": "core", "ports": [{"port": 80}]});
-    let stored = create(&namespace, Group::Original, net_service(Group::Original, "corens", spec)).await.unwrap();
+    let stored = create(&namespace, Group::Original, net_service(Group::Original, "corens", &spec)).await.unwrap();
     let filled = json!({"netAttachDef": "core", "type": "Headless", "addressPolicy": "All", "publishNotReadyAddresses": false,
                         "ports": [{"port": 80, "protocol": "TCP"}]});
     assert_eq!(stored["spec"], filled);
@@ -72,7 +72,7 @@ async fn the_status_is_written_apart_and_columns_show_it() {
     let Some(control_plane) = served().await else { return };
     let namespace = control_plane.namespace().await;
     let api: Api<DynamicObject> = Api::namespaced_with(namespace.admin(), namespace.name(), &resource(Group::Own));
-    let mut document = net_service(Group::Own, "sip", json!({"netAttachDef": "core"}));
+    let mut document = net_service(Group::Own, "sip", &json!({"netAttachDef": "core"}));
     document["status"] = json!({"endpoints": 7});
     let created = api.create(&PostParams::default(), &serde_json::from_value(document).unwrap()).await.unwrap();
     assert_eq!(created.data.get("status"), None, "it is the controller's");

@@ -106,7 +106,7 @@ async fn a_wrong_field_is_named_with_what_to_do() {
     let mut wrong = Vec::new();
     for group in Group::ALL {
         for (spec, field, says) in specs() {
-            match create(&namespace, group, net_service(group, "sip", spec.clone())).await {
+            match create(&namespace, group, net_service(group, "sip", &spec)).await {
                 Err(message) if message.contains(field) && message.contains(says) => {}
                 Err(message) => wrong.push(format!("{spec}: {message}")),
                 Ok(_) => wrong.push(format!("{spec} is accepted")),
@@ -121,7 +121,7 @@ async fn a_name_that_no_service_may_have_is_refused() {
     let Some(control_plane) = served().await else { return };
     let namespace = control_plane.namespace().await;
     for name in ["sip.core", &"a".repeat(64)] {
-        let refused = create(&namespace, Group::Own, net_service(Group::Own, name, json!({}))).await;
+        let refused = create(&namespace, Group::Own, net_service(Group::Own, name, &json!({}))).await;
         let message = refused.expect_err(&format!("{name} is accepted"));
         assert!(message.contains("metadata.name must be a Service's: at most 63 lower-case letters"), "{message}");
     }
@@ -131,7 +131,7 @@ async fn a_name_that_no_service_may_have_is_refused() {
 async fn a_net_service_without_a_spec_is_refused() {
     let Some(control_plane) = served().await else { return };
     let namespace = control_plane.namespace().await;
-    let mut document = net_service(Group::Own, "sip", json!({}));
+    let mut document = net_service(Group::Own, "sip", &json!({}));
     document.as_object_mut().unwrap().remove("spec");
     let message = create(&namespace, Group::Own, document).await.unwrap_err();
     assert!(message.contains("spec: Required value"), "{message}");

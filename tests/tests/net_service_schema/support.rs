@@ -14,7 +14,7 @@ pub(crate) async fn served() -> Option<&'static ControlPlane> {
 }
 
 /// A NetService of this name and spec.
-pub(crate) fn net_service(group: Group, name: &str, spec: Value) -> Value {
+pub(crate) fn net_service(group: Group, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": group.api_version(), "kind": KIND, "metadata": {"name": name}, "spec": spec})
 }
 

@@ -8,6 +8,7 @@ mod creator;
 mod documents;
 mod example;
 mod hardened;
+mod net_service;
 mod policies;
 mod refused;
 mod scene;
