@@ -26,7 +26,7 @@ help:
 	@echo 'make build   the programs, optimized and static'
 	@echo 'make images  their images, with docker, podman or buildah (ENGINE, REGISTRY, VERSION)'
 	@echo 'make bench   what the programs cost, the creator beside a script and a floor, the watcher beside the garbage collector'
-	@echo '             (about 15 minutes; bench-creator and bench-watcher do a part, BENCH_SCALE=1000 BENCH_OTHERS=5000 do less)'
+	@echo '             (about 20 minutes; bench-creator, bench-watcher and bench-net-service do a part, BENCH_SCALE=1000 BENCH_OTHERS=5000 do less)'
 	@echo 'make docs    the generated parts of the documentation, the chart and the kustomization, and crds/'
 	@echo 'make clean   removes what Cargo built; the Kubernetes programs stay in the cache'
 
@@ -98,7 +98,7 @@ BENCH_OTHERS ?=
 BENCH = cargo run --release --package cluster-tests --bin bench -- \
 	$(if $(BENCH_SCALE),--scale $(BENCH_SCALE)) $(if $(BENCH_OTHERS),--others $(BENCH_OTHERS))
 
-.PHONY: bench bench-creator bench-watcher
+.PHONY: bench bench-creator bench-watcher bench-net-service
 bench: tools
 	@tests/go/build.sh --check $(CONTROL_PLANE) kubectl
 	$(BENCH)
@@ -110,6 +110,10 @@ bench-creator: tools
 bench-watcher: tools
 	@tests/go/build.sh --check $(CONTROL_PLANE)
 	$(BENCH) latency scale
+
+bench-net-service: tools
+	@tests/go/build.sh --check $(CONTROL_PLANE)
+	$(BENCH) net-service
 
 .PHONY: docs
 docs: tools

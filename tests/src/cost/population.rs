@@ -9,6 +9,7 @@ use kube::{
     Api,
     api::{DeleteParams, Patch, PatchParams, PostParams},
 };
+use net_service::network::STATUS_ANNOTATION;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -45,13 +46,13 @@ pub(super) enum Shape {
 /// Pods that have run the creator, each with its Service.
 pub(super) async fn create_couples(namespace: &Namespace<'_>, names: &[String], shape: Shape, owner: Owner) {
     let (pods, services) = (namespace.api::<Pod>(), namespace.api::<Service>());
-    each(names, |name| {
+    each(names.to_vec(), |name| {
         let (pods, services) = (pods.clone(), services.clone());
         async move {
             let pod = create_pod(&pods, &couples_pod(&name)).await;
             let uid = pod.metadata.uid.unwrap_or_default();
             create_service(&services, &service(&name, &uid, shape, owner)).await;
-            report(&pods, &name).await;
+            report(&pods, &name, &status()).await;
         }
     })
     .await;
@@ -60,7 +61,7 @@ pub(super) async fn create_couples(namespace: &Namespace<'_>, names: &[String], 
 /// Pods of others: neither the product's label nor ours is on them, and they have no Service.
 pub(super) async fn create_others(namespace: &Namespace<'_>, names: &[String]) {
     let pods = namespace.api::<Pod>();
-    each(names, |name| {
+    each(names.to_vec(), |name| {
         let pods = pods.clone();
         // Without a status, which takes a second request: the watcher must not even be sent them.
         async move { drop(create_pod(&pods, &pod(&name, &json!({"app.kubernetes.io/name": "other"}))).await) }
@@ -68,10 +69,31 @@ pub(super) async fn create_others(namespace: &Namespace<'_>, names: &[String]) {
     .await;
 }
 
+/// Pods that run and are ready, each with a name, labels, and what Multus says about its networks.
+pub(super) async fn create_attached(namespace: &Namespace<'_>, all: Vec<(String, Value, String)>) {
+    let pods = namespace.api::<Pod>();
+    each(all, |(name, labels, networks)| {
+        let pods = pods.clone();
+        async move {
+            let mut pod = pod(&name, &labels);
+            pod["metadata"]["annotations"][STATUS_ANNOTATION] = networks.into();
+            create_pod(&pods, &pod).await;
+            report(&pods, &name, &status()).await;
+        }
+    })
+    .await;
+}
+
+/// Reports whether a pod is ready.
+pub(super) async fn report_readiness(namespace: &Namespace<'_>, name: &str, ready: &str) {
+    let status = json!({"conditions": [{"type": "Ready", "status": ready}]});
+    report(&namespace.api::<Pod>(), name, &status).await;
+}
+
 /// Deletes pods at once, without a grace period.
 pub(super) async fn delete_pods(namespace: &Namespace<'_>, names: &[String]) {
     let pods = namespace.api::<Pod>();
-    each(names, |name| {
+    each(names.to_vec(), |name| {
         let pods = pods.clone();
         async move {
             let now = DeleteParams::default().grace_period(0);
@@ -84,17 +106,17 @@ pub(super) async fn delete_pods(namespace: &Namespace<'_>, names: &[String]) {
     .await;
 }
 
-/// Does the same for each name, several at a time.
-async fn each<F>(names: &[String], work: impl Fn(String) -> F)
+/// Does the same for each, several at a time.
+async fn each<T, F>(all: impl IntoIterator<Item = T>, work: impl Fn(T) -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
     let mut running = JoinSet::new();
-    for name in names {
+    for one in all {
         if running.len() == PARALLEL {
             running.join_next().await.transpose().unwrap_or_else(|error| panic!("{error}"));
         }
-        running.spawn(work(name.clone()));
+        running.spawn(work(one));
     }
     running.join_all().await;
 }
@@ -121,10 +143,10 @@ async fn create_service(services: &Api<Service>, service: &Value) {
     }
 }
 
-/// What a kubelet reports of a pod that runs and is ready.
-async fn report(pods: &Api<Pod>, name: &str) {
+/// What a kubelet reports of a pod.
+async fn report(pods: &Api<Pod>, name: &str, status: &Value) {
     let as_kubelet = PatchParams { field_manager: Some("kubelet".to_owned()), ..PatchParams::default() };
-    let status = Patch::Merge(json!({"status": status()}));
+    let status = Patch::Merge(json!({"status": status}));
     let patched = persistently(|| pods.patch_status(name, &as_kubelet, &status)).await;
     patched.unwrap_or_else(|error| panic!("cannot report the status of Pod {name}: {error}"));
 }
@@ -200,6 +222,7 @@ fn pod(name: &str, labels: &Value) -> Value {
     })
 }
 
+/// Of a pod that runs and is ready.
 fn status() -> Value {
     let since = "2026-01-01T00:00:00Z";
     let conditions: Vec<_> = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"]

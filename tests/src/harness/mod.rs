@@ -1,6 +1,7 @@
 //! A real Kubernetes control plane for tests, and what a scenario needs around it.
 
 pub mod access;
+mod all;
 pub mod audit;
 pub mod cargo;
 pub mod certificates;
@@ -27,6 +28,7 @@ pub mod service;
 pub(crate) mod start;
 mod surroundings;
 
+pub use all::all;
 pub use audit::Event;
 pub use control_plane::{Component, ControlPlane, Options, StartError};
 pub use eventually::eventually;

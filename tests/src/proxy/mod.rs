@@ -43,7 +43,7 @@ pub use self::{
     hold::{Arrivals, Gate, Held, NothingHeld, Verdict, gate},
     listener::NewConnections,
     record::{NotSeen, Recorded},
-    rule::{Action, Answer, Seen},
+    rule::{Action, Answer, Seen, times},
     tap::{Tap, Tapped, Taps, tap},
     tls::{Identity, Protocols, TlsError, client_config},
 };

@@ -94,3 +94,18 @@ impl Answer {
         Self::new(status, object.to_string()).with(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))
     }
 }
+
+/// A rule: so many of these requests suffer, all others pass.
+pub fn times(
+    is: impl Fn(&Seen) -> bool + Send + 'static,
+    mut left: usize,
+    action: impl Fn() -> Action + Send + 'static,
+) -> impl FnMut(&Seen) -> Action + Send + 'static {
+    move |seen| {
+        if left == 0 || !is(seen) {
+            return Action::Pass;
+        }
+        left -= 1;
+        action()
+    }
+}

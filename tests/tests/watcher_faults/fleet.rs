@@ -2,14 +2,11 @@
 
 use std::{
     collections::BTreeSet,
-    future::poll_fn,
-    pin::Pin,
     sync::OnceLock,
-    task::Poll,
     time::{Duration, Instant},
 };
 
-use cluster_tests::harness::{Event, Namespace, Pod, Service, eventually};
+use cluster_tests::harness::{Event, Namespace, Pod, Service, all, eventually};
 use k8s_openapi::api::core::v1::{Pod as PodObject, Service as ServiceObject};
 use kube::{
     Api,
@@ -117,20 +114,4 @@ impl<'a> Fleet<'a> {
     fn selected(&self) -> ListParams {
         ListParams::default().labels(&format!("{FLEET}={}", self.name))
     }
-}
-
-/// Waits for all of them at the same time.
-pub(crate) async fn all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
-    let mut futures: Vec<Pin<Box<F>>> = futures.into_iter().map(Box::pin).collect();
-    let mut done: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
-    poll_fn(|context| {
-        for (future, done) in futures.iter_mut().zip(&mut done).filter(|(_, done)| done.is_none()) {
-            if let Poll::Ready(output) = future.as_mut().poll(context) {
-                *done = Some(output);
-            }
-        }
-        if done.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    done.into_iter().flatten().collect()
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cluster_tests::{
-    harness::{ControlPlane, Pod, Service},
+    harness::{ControlPlane, Pod, Service, all},
     proxy::{Action, Answer, Proxy, Tapped, tap},
 };
 use http::{HeaderValue, StatusCode, header::CONTENT_TYPE};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     DEADLINE, RECOVERED,
-    fleet::{Fleet, all},
+    fleet::Fleet,
     log::{few_lines, watching},
     wire::{Ask, always, through, times},
 };

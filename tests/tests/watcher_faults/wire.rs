@@ -2,7 +2,7 @@
 
 use cluster_tests::{
     harness::{Namespace, Run},
-    proxy::{Action, Proxy, Seen},
+    proxy::{self, Action, Proxy, Seen},
 };
 use http::Method;
 
@@ -56,16 +56,10 @@ pub(crate) async fn through(proxy: &Proxy, namespace: &Namespace<'_>) -> Run {
 /// A rule: these requests suffer, as many of them; all others pass.
 pub(crate) fn times(
     asks: &'static [Ask],
-    mut left: usize,
+    left: usize,
     action: impl Fn() -> Action + Send + 'static,
 ) -> impl FnMut(&Seen) -> Action + Send + 'static {
-    move |seen| {
-        if left == 0 || !Ask::is_any(asks, seen) {
-            return Action::Pass;
-        }
-        left -= 1;
-        action()
-    }
+    proxy::times(|seen| Ask::is_any(asks, seen), left, action)
 }
 
 /// A rule: these requests suffer, all others pass.

@@ -4,6 +4,7 @@
 
 mod bound;
 mod creator;
+mod net_service;
 mod report;
 mod table;
 mod watcher;
@@ -32,6 +33,9 @@ struct Arguments {
     /// For how many seconds the idle watcher is measured.
     #[arg(long, default_value_t = 60)]
     idle: u64,
+    /// How many pods NetServices lead to.
+    #[arg(long, default_value_t = 2500, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    attached: u16,
     /// Exit with 0 also when a bound is missed.
     #[arg(long)]
     report_only: bool,
@@ -46,13 +50,15 @@ enum Part {
     Latency,
     /// What the watcher takes for many pods.
     Scale,
+    /// What NetServices take for many pods.
+    NetService,
 }
 
 #[tokio::main]
 async fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments = Arguments::parse();
     let mut met = true;
-    for part in [Part::Creator, Part::Latency, Part::Scale] {
+    for part in [Part::Creator, Part::Latency, Part::Scale, Part::NetService] {
         if !arguments.parts.is_empty() && !arguments.parts.contains(&part) {
             continue;
         }
@@ -60,6 +66,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
             Part::Creator => creator::bench(usize::from(arguments.rounds)).await?,
             Part::Latency => watcher::latency::bench(usize::from(arguments.pods)).await?,
             Part::Scale => watcher::scale::bench(&arguments.scale, arguments.others, arguments.idle).await?,
+            Part::NetService => net_service::bench(usize::from(arguments.attached)).await?,
         };
         println!("{report}");
         met &= report.is_met();
