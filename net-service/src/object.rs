@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use k8s_openapi::jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A namespaced name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,8 +40,11 @@ pub struct Metadata {
     pub generation: Option<i64>,
     pub creation_timestamp: Option<Timestamp>,
     pub deletion_timestamp: Option<Timestamp>,
+    #[serde(deserialize_with = "nothing_for_null")]
     pub labels: BTreeMap<String, String>,
+    #[serde(deserialize_with = "nothing_for_null")]
     pub owner_references: Vec<OwnerReference>,
+    #[serde(deserialize_with = "nothing_for_null")]
     pub finalizers: Vec<String>,
 }
 
@@ -64,6 +67,18 @@ impl Metadata {
     pub fn revision(&self) -> Option<u64> {
         self.resource_version.parse().ok()
     }
+}
+
+/// Reads a list or a map. Go writes an empty one as null where it writes it at all.
+///
+/// # Errors
+/// Where it is something else.
+pub fn nothing_for_null<'de, D, T>(from: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
 /// Who owns an object.

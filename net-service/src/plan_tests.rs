@@ -475,7 +475,7 @@ fn deed() -> impl Strategy<Value = Deed> {
         2 => (any::<u8>(), 0_u8..6).prop_map(|(slice, edit)| Deed::Edit(slice, edit)),
         1 => any::<u8>().prop_map(Deed::DropSlice),
         1 => any::<u8>().prop_map(Deed::StraySlice),
-        1 => (0_u8..6).prop_map(Deed::EditService),
+        1 => (0_u8..7).prop_map(Deed::EditService),
         1 => Just(Deed::DropService),
         2 => (0_u8..6).prop_map(Deed::Spec),
     ]
@@ -538,6 +538,7 @@ impl World {
                     2 => service["metadata"]["labels"] = json!({}),
                     3 => service["spec"]["publishNotReadyAddresses"] = json!(true),
                     4 => service["spec"]["externalTrafficPolicy"] = json!("Local"),
+                    5 => service["spec"]["externalIPs"] = json!(["192.0.2.1"]),
                     _ => service["metadata"]["ownerReferences"] = json!([]),
                 }
             }

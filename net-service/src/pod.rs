@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::{
     network::{self, NetworkStatus},
-    object::Key,
+    object::{Key, nothing_for_null},
     resource::Protocol,
 };
 
@@ -116,6 +116,7 @@ struct Metadata {
     resource_version: String,
     creation_timestamp: Option<Timestamp>,
     deletion_timestamp: Option<Timestamp>,
+    #[serde(deserialize_with = "nothing_for_null")]
     labels: BTreeMap<Box<str>, Box<str>>,
     annotations: Annotations,
 }
@@ -137,13 +138,16 @@ struct Spec {
     host_network: bool,
     hostname: Box<str>,
     subdomain: Box<str>,
+    #[serde(deserialize_with = "nothing_for_null")]
     containers: Vec<Container>,
+    #[serde(deserialize_with = "nothing_for_null")]
     init_containers: Vec<Container>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Container {
+    #[serde(deserialize_with = "nothing_for_null")]
     ports: Vec<Port>,
     restart_policy: String,
 }
@@ -160,10 +164,11 @@ struct Port {
 #[serde(rename_all = "camelCase", default)]
 struct Status {
     phase: String,
+    #[serde(deserialize_with = "nothing_for_null")]
     conditions: Vec<Condition>,
     #[serde(rename = "podIP")]
     pod_ip: String,
-    #[serde(rename = "podIPs")]
+    #[serde(rename = "podIPs", deserialize_with = "nothing_for_null")]
     pod_ips: Vec<PodIp>,
 }
 
@@ -279,6 +284,16 @@ mod tests {
         for (phase, deleted) in [("Failed", None), ("Succeeded", now)] {
             assert_eq!(pod(phase, deleted), Stage::Finished);
         }
+    }
+
+    #[test]
+    fn lists_that_are_null_are_empty() {
+        let pod = kept(json!({
+            "metadata": {"labels": null}, "status": {"conditions": null, "podIPs": null},
+            "spec": {"containers": [{"ports": null}], "initContainers": null},
+        }));
+        assert_eq!(pod, kept(json!({})));
+        assert_eq!(kept(json!({"spec": {"containers": null}})), kept(json!({})));
     }
 
     #[test]

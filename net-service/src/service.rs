@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     names::{MANAGED_BY, MANAGED_BY_LABEL},
     net_service::NetService,
-    object::{Metadata, OwnerReference},
+    object::{Metadata, OwnerReference, nothing_for_null},
     resource::{Group, IpFamily, KIND, Port, Protocol, ServiceType, Spec, TargetPort},
 };
 
@@ -31,11 +31,17 @@ pub struct ServiceSpec {
     pub kind: String,
     #[serde(rename = "clusterIP")]
     pub cluster_ip: String,
+    #[serde(deserialize_with = "nothing_for_null")]
     pub selector: BTreeMap<String, String>,
+    #[serde(deserialize_with = "nothing_for_null")]
     pub ports: Vec<ServicePort>,
     pub publish_not_ready_addresses: bool,
+    #[serde(deserialize_with = "nothing_for_null")]
     pub ip_families: Vec<IpFamily>,
     pub ip_family_policy: String,
+    #[serde(rename = "externalIPs", deserialize_with = "nothing_for_null")]
+    pub external_ips: Vec<String>,
+    pub external_name: String,
     pub internal_traffic_policy: String,
     pub external_traffic_policy: String,
 }
@@ -158,8 +164,10 @@ fn is_as_wanted(net_service: &NetService, spec: &Spec, seen: &Service) -> bool {
         && seen.metadata.controller() == Some(&net_service.owner_reference())
         && seen.spec.kind == policies.kind
         && seen.spec.selector.is_empty()
+        && seen.spec.external_ips.is_empty()
+        && seen.spec.external_name.is_empty()
         && seen.spec.publish_not_ready_addresses == spec.publish_not_ready_addresses
-        && has((policies.families, &seen.spec.ip_family_policy))
+        && seen.spec.ip_family_policy == policies.families
         && has((policies.internal, &seen.spec.internal_traffic_policy))
         && has((policies.external, &seen.spec.external_traffic_policy))
         // On a cluster with one family a Service gets one.
@@ -183,7 +191,7 @@ fn target_port(port: &Port) -> TargetPort {
 /// What follows from the type alone.
 struct Policies {
     kind: &'static str,
-    families: Option<&'static str>,
+    families: &'static str,
     internal: Option<&'static str>,
     external: Option<&'static str>,
 }
@@ -191,12 +199,10 @@ struct Policies {
 fn policies(spec: &Spec) -> Policies {
     let is_headless = spec.service_type == ServiceType::Headless;
     let families = match (spec.ip_families.len(), is_headless) {
-        // Kubernetes gives a headless Service without selector both.
-        (0, true) => None,
-        (0, false) => Some("PreferDualStack"),
-        (1, _) => Some("SingleStack"),
-        (_, true) => Some("RequireDualStack"),
-        (_, false) => Some("PreferDualStack"),
+        (1, _) => "SingleStack",
+        // A headless Service without selector may have both on any cluster.
+        (_, true) => "RequireDualStack",
+        (_, false) => "PreferDualStack",
     };
     let kind = if spec.service_type == ServiceType::NodePort { "NodePort" } else { "ClusterIP" };
     Policies {
@@ -228,7 +234,10 @@ fn created(net_service: &NetService, spec: &Spec) -> Value {
 
 fn patch(net_service: &NetService, spec: &Spec, seen: &Service) -> Value {
     let mut wanted = wanted(spec, &seen.spec.ports);
-    wanted["selector"] = Value::Null;
+    // Whoever may edit a Service must not lead its traffic elsewhere.
+    for field in ["selector", "externalIPs", "externalName"] {
+        wanted[field] = Value::Null;
+    }
     if spec.service_type != ServiceType::NodePort {
         wanted["externalTrafficPolicy"] = Value::Null;
     }
@@ -269,9 +278,9 @@ fn wanted(spec: &Spec, seen: &[ServicePort]) -> Value {
         "type": policies.kind,
         "ports": ports.collect::<Vec<_>>(),
         "publishNotReadyAddresses": spec.publish_not_ready_addresses,
+        "ipFamilyPolicy": policies.families,
     });
     for (key, value) in [
-        ("ipFamilyPolicy", policies.families.map(|policy| json!(policy))),
         ("ipFamilies", (!spec.ip_families.is_empty()).then(|| json!(spec.ip_families))),
         ("internalTrafficPolicy", policies.internal.map(|policy| json!(policy))),
         ("externalTrafficPolicy", policies.external.map(|policy| json!(policy))),

@@ -13,7 +13,7 @@ use crate::{
     endpoints::{Endpoint, Set, SlicePort},
     names::{HEADLESS_LABEL, SERVICE_NAME_LABEL, SLICES_MANAGED_BY, SLICES_MANAGED_BY_LABEL},
     net_service::NetService,
-    object::Metadata,
+    object::{Metadata, nothing_for_null},
     resource::{ServiceType, Spec},
 };
 
@@ -34,11 +34,6 @@ pub struct Slice {
     /// `ports`
     #[serde(deserialize_with = "nothing_for_null")]
     pub ports: Vec<SlicePort>,
-}
-
-/// Go writes an empty list as null, where it writes it at all.
-fn nothing_for_null<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
-    Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
 impl common::api::watch::Watchable for Slice {

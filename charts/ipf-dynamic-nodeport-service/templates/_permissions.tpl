@@ -75,7 +75,7 @@
   verbs: ["get", "list", "watch", "create", "patch", "delete"]
 - apiGroups: [""]
   resources: ["events"]
-  verbs: ["create", "patch"]
+  verbs: ["create"]
 {{- end }}
 
 {{- define "ipf-dynamic-nodeport-service.leaseRules" -}}
@@ -85,7 +85,7 @@
 - apiGroups: ["coordination.k8s.io"]
   resources: ["leases"]
   resourceNames: ["ipf-dynamic-nodeport-service-net-service"]
-  verbs: ["get", "update", "patch"]
+  verbs: ["get", "patch"]
 {{- end }}
 
 {{- define "ipf-dynamic-nodeport-service.nodeRules" -}}

@@ -175,6 +175,19 @@ struct Status {
     message: String,
 }
 
+/// The object of a BOOKMARK.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Bookmark {
+    metadata: Position,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Position {
+    resource_version: String,
+}
+
 /// An ERROR event.
 #[derive(Debug, thiserror::Error)]
 #[error("{message} ({code})")]
@@ -193,15 +206,23 @@ impl<A: Audience> Watch<A> {
     pub async fn run(self) {
         let mut backoff = Backoff::up_to(LONGEST_PAUSE);
         let mut outage = Outage::default();
+        let mut was_absent = false;
         loop {
-            match self.list().await {
+            let listed = self.list().await;
+            let is_absent = matches!(&listed, Err(Listing::Failed(error)) if self.is_absent(error));
+            if is_absent && !was_absent {
+                let (resource, group) = (self.resource(), self.selection.resource.group());
+                tracing::info!(resource, group, "not served by the API, so there are none; looking again later");
+            }
+            was_absent = is_absent;
+            match listed {
                 Ok(version) => {
                     if let Ended::Unheard = self.follow(version, &mut backoff, &mut outage).await {
                         return;
                     }
                 }
                 Err(Listing::Unheard) => return,
-                Err(Listing::Failed(error)) if self.is_absent(&error) => {
+                Err(Listing::Failed(_)) if is_absent => {
                     if self.tell_of_nothing(&mut outage).await.is_err() {
                         return;
                     }
@@ -234,11 +255,6 @@ impl<A: Audience> Watch<A> {
     }
 
     async fn tell_of_nothing(&self, outage: &mut Outage) -> Result<(), Listing> {
-        tracing::debug!(
-            resource = self.resource(),
-            group = self.selection.resource.group(),
-            "not served; asking again later"
-        );
         self.tell(Seen::Listing).await?;
         self.tell(Seen::Listed).await?;
         self.audience.up();
@@ -332,14 +348,17 @@ impl<A: Audience> Watch<A> {
             let Line { object: Status { code, message } } = read(line)?;
             return Err(if code == 410 { Ended::Expired } else { Ended::Refused(ErrorEvent { code, message }.into()) });
         }
-        let Line::<A::Object> { object } = read(line)?;
-        if !object.resource_version().is_empty() {
-            object.resource_version().clone_into(version);
+        if kind == "BOOKMARK" {
+            // It only moves on. Its object is none: lists that every object has are null in it.
+            let Line { object: Bookmark { metadata } } = read(line)?;
+            move_on(version, &metadata.resource_version);
+            return Ok(None);
         }
+        let Line::<A::Object> { object } = read(line)?;
+        move_on(version, object.resource_version());
         Ok(match kind.as_str() {
             "ADDED" | "MODIFIED" => Some(self.audience.change(Seen::There(object))),
             "DELETED" => Some(self.audience.change(Seen::Gone(object))),
-            // A bookmark only moves on.
             _ => None,
         })
     }
@@ -366,6 +385,12 @@ impl<A: Audience> Watch<A> {
 
     async fn tell(&self, seen: Seen<A::Object>) -> Result<(), Listing> {
         self.changes.send(self.audience.change(seen)).await.map_err(|_| Listing::Unheard)
+    }
+}
+
+fn move_on(version: &mut String, to: &str) {
+    if !to.is_empty() {
+        to.clone_into(version);
     }
 }
 

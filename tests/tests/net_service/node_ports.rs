@@ -4,7 +4,7 @@ use cluster_tests::harness::eventually;
 use cluster_tests::net_service::{self as scene, NetPod, NetService, PATIENCE, ready};
 use serde_json::{Value, json};
 
-fn spec(ports: Value) -> Value {
+fn spec(ports: &Value) -> Value {
     json!({"netAttachDef": "core", "selector": {"app": "utils"}, "type": "NodePort", "ports": ports})
 }
 
@@ -21,7 +21,7 @@ async fn behaviour_4_a_port_is_allocated_and_told() {
     let running = scene::start(&namespace).await;
     let _pod = NetPod::new("a").on("core", &["10.50.0.4"]).create(&namespace).await;
     let sip =
-        NetService::create(&namespace, "sip", spec(json!([{"name": "a", "port": 80}, {"name": "b", "port": 81}])))
+        NetService::create(&namespace, "sip", spec(&json!([{"name": "a", "port": 80}, {"name": "b", "port": 81}])))
             .await;
     sip.told("Reconciled").await;
     let ports = node_ports(&sip).await;
@@ -45,13 +45,13 @@ async fn behaviour_4_an_explicit_port_in_use_is_told_and_had_once_it_is_free() {
     let Some(namespace) = scene::namespace().await else { return };
     let running = scene::start(&namespace).await;
     let port = json!([{"port": 80, "nodePort": 30041}]);
-    let one = NetService::create(&namespace, "one", spec(port.clone())).await;
+    let one = NetService::create(&namespace, "one", spec(&port)).await;
     one.told("Reconciled").await;
     assert_eq!(one.status().await["nodePorts"], json!([30041]));
-    let two = NetService::create(&namespace, "two", spec(port.clone())).await;
+    let two = NetService::create(&namespace, "two", spec(&port)).await;
     let told = two.told("ServiceRefused").await;
     assert!(told.contains("provided port is already allocated"), "{told}");
-    let free = NetService::create(&namespace, "free", spec(json!([{"port": 80, "nodePort": 80}]))).await;
+    let free = NetService::create(&namespace, "free", spec(&json!([{"port": 80, "nodePort": 80}]))).await;
     let told = free.told("ServiceRefused").await;
     assert!(told.contains("not in the valid range"), "{told}");
     // Another spec is asked for at once.
@@ -69,7 +69,7 @@ async fn behaviour_4_an_explicit_port_in_use_is_told_and_had_once_it_is_free() {
     // Deleted and created again, with the same port.
     for _ in 0..3 {
         two.delete().await;
-        let two = NetService::create(&namespace, "two", spec(port.clone())).await;
+        let two = NetService::create(&namespace, "two", spec(&port)).await;
         two.told("Reconciled").await;
         assert_eq!(node_ports(&two).await, [30041]);
     }
@@ -85,7 +85,7 @@ async fn behaviour_4_one_number_on_two_protocols_at_once() {
         {"name": "tcp", "port": 5060, "nodePort": 30043},
         {"name": "udp", "port": 5060, "nodePort": 30043, "protocol": "UDP"},
     ]);
-    let sip = NetService::create(&namespace, "sip", spec(both)).await;
+    let sip = NetService::create(&namespace, "sip", spec(&both)).await;
     sip.told("Reconciled").await;
     assert_eq!(sip.status().await["nodePorts"], json!([30043, 30043]));
     sip.endpoints(&[&ready("10.50.0.4", "a")]).await;

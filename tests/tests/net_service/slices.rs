@@ -130,6 +130,7 @@ async fn behaviour_9_the_service_is_repaired_too() {
         json!({"spec": {"ports": [{"name": "sip", "port": 5060, "targetPort": 1}]}}),
         json!({"spec": {"ports": [{"name": "sip", "port": 5060, "nodePort": wanted["spec"]["ports"][0]["nodePort"]}, {"name": "b", "port": 2}]}}),
         json!({"spec": {"publishNotReadyAddresses": true}}),
+        json!({"spec": {"externalIPs": ["192.0.2.1"]}}),
         json!({"spec": {"externalTrafficPolicy": "Local"}}),
         json!({"spec": {"internalTrafficPolicy": "Local"}}),
         json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": null}}}),
