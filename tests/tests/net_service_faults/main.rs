@@ -12,6 +12,7 @@ mod outage;
 mod refused;
 mod revoked;
 mod scene;
+mod storm;
 mod throttled;
 mod wire;
 
