@@ -18,7 +18,7 @@ use crate::{
     plan::Change,
     resource::Group,
     service::Service,
-    slices::{Slice, SliceChange},
+    slices::{Slice, SliceChange, Whose},
     work::What,
 };
 
@@ -99,7 +99,12 @@ impl Applier<'_> {
             }
             Change::Slice(SliceChange::Create(name, slice)) => {
                 let call = Call::create(Resource::EndpointSlices, namespace, &name, slice, MANAGER);
-                Some(Report::Slice(self.create(call).await?))
+                Some(match self.create::<Slice>(call).await? {
+                    Seen::There(slice) if slice.whose() == Whose::Foreign => {
+                        Report::SliceNameTaken(slice.metadata.key())
+                    }
+                    seen => Report::Slice(seen),
+                })
             }
             Change::Slice(SliceChange::Patch(name, patch)) => {
                 let call = Call::merge(Resource::EndpointSlices, namespace, &name, patch, MANAGER);
