@@ -197,7 +197,7 @@ impl<'a> Storm<'a> {
         match (self.random.below(6), all.first()) {
             (0, _) => drop(services.delete(name, &DeleteParams::default()).await),
             (1, _) => {
-                let edit = json!({"spec": {"selector": {"app": "x"}, "publishNotReadyAddresses": true}});
+                let edit = json!({"spec": {"publishNotReadyAddresses": true, "externalIPs": ["203.0.113.7"]}});
                 drop(services.patch(name, &merge, &Patch::Merge(edit)).await);
             }
             (2, _) => {
@@ -211,7 +211,7 @@ impl<'a> Storm<'a> {
                 drop(api.patch(&slice.name_any(), &merge, &Patch::Merge(edit)).await);
             }
             (_, Some(slice)) => {
-                let edit = json!({"metadata": {"labels": {SLICES_MANAGED_BY_LABEL: null}}});
+                let edit = json!({"metadata": {"labels": {SERVICE_NAME_LABEL: "other"}}});
                 drop(api.patch(&slice.name_any(), &merge, &Patch::Merge(edit)).await);
             }
             _ => {}
