@@ -62,7 +62,8 @@ pub struct TargetRef {
 #[allow(missing_docs, reason = "each field is Kubernetes' own")]
 pub struct SlicePort {
     pub name: Box<str>,
-    pub port: Option<u16>,
+    /// The API takes any number: one that is no port in a slice of anybody's must not end the watch of all.
+    pub port: Option<i32>,
     pub protocol: Protocol,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub app_protocol: Option<Box<str>>,
@@ -197,7 +198,7 @@ fn ports(pod: &Pod, spec: &Spec) -> Vec<SlicePort> {
         };
         Some(SlicePort {
             name: port.name.as_str().into(),
-            port: Some(number?),
+            port: Some(number?.into()),
             protocol: port.protocol,
             app_protocol: port.app_protocol.as_deref().map(Into::into),
         })

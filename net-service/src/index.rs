@@ -139,8 +139,9 @@ impl Index {
                 store.remove(&key, &object.kept(group)).map(|_| key).into_iter().collect()
             }
         };
-        // The one of the other group may have waited for the name.
-        (keys.iter().flat_map(|key| self.called(key)).collect(), cause)
+        // The one of the other group may have waited for the name, and what is gone is to be forgotten.
+        let concerned = keys.into_iter().flat_map(|key| self.called(&key).chain([(key, group)]));
+        (concerned.collect(), cause)
     }
 
     fn note_pod(&mut self, seen: Seen<pod::Object>) -> BTreeSet<Name> {
@@ -246,13 +247,14 @@ impl Index {
         Some((net_service, situation))
     }
 
-    /// Of the NetServices of a name, the group of the one that has it: the Service's owner, else the older.
+    /// Of the NetServices of a name, the group of the one that has it: the Service's owner, else the one that was told that it
+    /// has one, which may be about to be made anew, else the older.
     fn first(&self, key: &Key) -> Option<Group> {
         let all = || Group::ALL.into_iter().filter_map(|group| self.store(group).get(key));
         let owner = self.services.get(key).and_then(|service| service.metadata.controller());
         let holder = owner.and_then(|owner| all().find(|net_service| net_service.uid == owner.uid));
         holder
-            .or_else(|| all().min_by_key(|net_service| (net_service.created, net_service.group)))
+            .or_else(|| all().min_by_key(|found| (found.status.service.is_none(), found.created, found.group)))
             .map(|found| found.group)
     }
 

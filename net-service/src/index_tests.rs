@@ -77,8 +77,29 @@ fn behaviour_3_the_first_holder_of_a_name_keeps_it() {
     assert_eq!(first(&index, Group::Own), None, "the Service's owner");
     assert_eq!(first(&index, Group::Original), Some(Group::Own));
     let gone = Seen::Gone(serde_json::from_value(both[0].1.clone()).unwrap());
-    assert_eq!(index.note(Report::NetService(Group::Own, gone)).0.len(), 1, "the other waited for it");
+    let (concerned, _) = index.note(Report::NetService(Group::Own, gone));
+    assert_eq!(concerned.len(), 2, "the other waited for it, and itself is to be forgotten");
     assert_eq!(first(&index, Group::Original), None);
+}
+
+#[test]
+fn behaviour_3_who_holds_a_name_keeps_it_while_the_service_is_made_anew() {
+    let mut holder = net_service("a", "n2", "a", 2);
+    holder["status"] = json!({"service": "a"});
+    let index = index(&[(Group::Own, holder), (Group::Original, net_service("a", "n1", "a", 1))]);
+    let name = (Key::new("ns", "a"), Group::Own);
+    assert_eq!(index.situation(&name, None, Timestamp::UNIX_EPOCH).unwrap().1.first, None, "though it is the younger");
+}
+
+#[test]
+fn what_is_gone_concerns_itself_so_that_it_is_forgotten() {
+    let object = net_service("a", "n1", "a", 1);
+    let mut index = index(&[(Group::Own, object.clone())]);
+    let gone = Seen::Gone(serde_json::from_value(object.clone()).unwrap());
+    assert_eq!(names(&index.note(Report::NetService(Group::Own, gone)).0), ["a"]);
+    index.note(Report::NetService(Group::Own, there(object)));
+    index.note(Report::NetService(Group::Own, Seen::Listing));
+    assert_eq!(names(&index.note(Report::NetService(Group::Own, Seen::Listed)).0), ["a"]);
 }
 
 #[test]

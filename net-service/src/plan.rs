@@ -67,12 +67,13 @@ pub fn plan(net_service: &NetService, situation: &Situation<'_>) -> Vec<Change> 
         Ok(spec) => spec,
         Err(problem) => return tell(Reason::InvalidSpec, problem.clone()),
     };
+    let beaten = |message: String| {
+        let left = slices::left(&situation.slices).into_iter().map(Change::Slice);
+        left.chain(tell(Reason::NameConflict, message)).collect()
+    };
     if let Some(group) = situation.first {
         let key = &net_service.key;
-        return tell(
-            Reason::NameConflict,
-            format!("NetService {key} of group {group} was first: give one of them another name"),
-        );
+        return beaten(format!("NetService {key} of group {group} was first: give one of them another name"));
     }
     let refused = |what| situation.refused.filter(|(refused, _)| *refused == what).map(|(_, text)| text.to_owned());
     let (service, trouble) = match (service::judge(net_service, spec, situation.service), situation.service) {
@@ -83,16 +84,14 @@ pub fn plan(net_service: &NetService, situation: &Situation<'_>) -> Vec<Change> 
             Some(message) => return tell(Reason::ServiceDeleting, message),
         },
         (Verdict::Conflict(message), _) => {
-            return tell(Reason::NameConflict, format!("{message}: delete it, or give the NetService another name"));
+            return beaten(format!("{message}: delete it, or give the NetService another name"));
         }
         (Verdict::Keep, Some(service)) => (service, None),
         (verdict, service) => match (refused(What::Service), service) {
             (None, service) => return change_of(verdict, service).into_iter().collect(),
             // What it has works on while it cannot be changed.
-            (Some(text), Some(service)) if matches!(verdict, Verdict::Patch(_)) => {
-                (service, Some((Reason::ServiceRefused, text)))
-            }
-            (Some(text), _) => return tell(Reason::ServiceRefused, text),
+            (Some(text), Some(service)) => (service, Some((Reason::ServiceRefused, text))),
+            (Some(text), None) => return tell(Reason::ServiceRefused, text),
         },
     };
     for_service(net_service, spec, service, trouble, refused(What::Slices), situation)

@@ -390,6 +390,51 @@ fn behaviour_3_a_service_that_is_not_ours_stays_untouched() {
 }
 
 #[test]
+fn behaviour_3_a_service_of_somebody_else_has_no_endpoints_of_ours() {
+    let slice_deletes = |changes: &[Change]| {
+        changes.iter().filter(|change| matches!(change, Change::Slice(SliceChange::Delete { .. }))).count()
+    };
+    let mut world = World::new(headless()).with_pods(2).settled();
+    let beaten = world.plan_with(None, Some(Group::Original));
+    assert_eq!(slice_deletes(&beaten), 2, "the other NetService has the Service now: {beaten:?}");
+    world.service.as_mut().unwrap()["metadata"]["ownerReferences"] =
+        json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": "c1", "controller": true}]);
+    let labelled = world.slices.values_mut().next().unwrap();
+    labelled["metadata"]["ownerReferences"] = json!([]);
+    world.settle();
+    assert_eq!(world.condition().0, "NameConflict");
+    assert_eq!(world.slices.len(), 1, "what names no owner is nobody's of ours");
+}
+
+#[test]
+fn behaviour_4_a_node_port_can_move_from_one_port_to_another() {
+    let ports = |first: Value, second: Value| {
+        let mut ports = json!([{"name": "a", "port": 1}, {"name": "b", "port": 2}]);
+        (ports[0]["nodePort"], ports[1]["nodePort"]) = (first, second);
+        json!({"type": "NodePort", "ports": ports})
+    };
+    let mut world = World::new(ports(json!(30060), json!(30061))).settled();
+    world.net_service["spec"]["ports"] = ports(Value::Null, json!(30060))["ports"].clone();
+    let [Change::PatchService(patch)] = &world.plan()[..] else { panic!("{:?}", world.plan()) };
+    assert_eq!(patch["spec"]["ports"][0].get("nodePort"), None, "another port asks for the one it had");
+    assert_eq!(patch["spec"]["ports"][1]["nodePort"], 30060);
+}
+
+#[test]
+fn behaviour_2_a_service_that_may_not_be_deleted_works_on() {
+    let mut world = World::new(headless()).with_pods(2).settled();
+    world.net_service["spec"]["type"] = json!("ClusterIP");
+    world.net_service["spec"]["ports"] = json!([{"port": 5060}]);
+    world.pods.remove("p001");
+    for change in world.plan_with(Some((What::Service, "denied by a policy")), None) {
+        world.apply(&change);
+    }
+    assert_eq!(world.condition(), ("ServiceRefused", "denied by a policy"));
+    assert_eq!(world.net_service["status"]["service"], "sip");
+    assert_eq!(world.addresses(), ["10.50.0.1", "fd00::1:0"]);
+}
+
+#[test]
 fn slices_that_the_api_refuses_are_told_and_not_asked_for_again_at_once() {
     let mut world = World::new(headless()).with_pods(1).settled();
     world.add_pod(1);

@@ -256,13 +256,17 @@ fn patch(net_service: &NetService, spec: &Spec, seen: &Service) -> Value {
     patch
 }
 
-/// The spec. A port that the Service has already keeps its node port.
+/// The spec. A port that the Service has already keeps its node port, unless another one asks for that.
 fn wanted(spec: &Spec, seen: &[ServicePort]) -> Value {
     let policies = policies(spec);
     let ports = spec.ports.iter().map(|port| {
         let mut wanted = json!({"port": port.port, "protocol": port.protocol, "targetPort": target_port(port)});
         let same = seen.iter().find(|seen| (seen.port, seen.protocol) == (port.port, port.protocol));
-        let kept = same.and_then(|seen| seen.node_port).filter(|_| spec.service_type == ServiceType::NodePort);
+        let is_free = |kept: &u16| {
+            let mut others = spec.ports.iter().filter(|other| other.protocol == port.protocol);
+            spec.service_type == ServiceType::NodePort && others.all(|other| other.node_port != Some(*kept))
+        };
+        let kept = same.and_then(|seen| seen.node_port).filter(is_free);
         for (key, value) in [
             ("name", (!port.name.is_empty()).then(|| json!(port.name))),
             ("appProtocol", port.app_protocol.as_ref().map(|protocol| json!(protocol))),

@@ -123,6 +123,14 @@ pub fn changes(
     writes
 }
 
+/// Slices that are deleted because the Service of the name is somebody else's, whose endpoints they would be. Of one without an
+/// owner nobody knows whose it is.
+#[must_use]
+pub fn left(seen: &[&Slice]) -> Vec<SliceChange> {
+    let owned = seen.iter().filter(|slice| slice.metadata.controller().is_some());
+    owned.filter(|slice| slice.metadata.deletion_timestamp.is_none()).map(|slice| delete(slice)).collect()
+}
+
 fn is_of(slice: &Slice, set: &Set) -> bool {
     *slice.address_type == *set.family.as_str() && slice.ports == set.ports
 }

@@ -84,15 +84,16 @@ impl<T: Recent> Store<T> {
         gone.into_iter().filter_map(|key| self.objects.remove(&key).map(|held| (key, held.object))).collect()
     }
 
-    /// It is there. What was there before, or the object back where a later state of it is known.
+    /// It is there. What was there before, or the object back where a later state of it is known. What a list says counts more
+    /// than what was known before it, however late that was: after a restored backup resource versions begin anew.
     ///
     /// # Errors
     /// With the object that is too old.
     pub fn put(&mut self, key: Key, object: T) -> Result<Option<T>, T> {
         let listing = self.listing;
         if let Some(held) = self.objects.get_mut(&key) {
-            held.listing = listing;
-            if is_before(&object, &held.object) {
+            let was_known_before = std::mem::replace(&mut held.listing, listing) != listing;
+            if !was_known_before && is_before(&object, &held.object) {
                 return Err(object);
             }
             return Ok(Some(std::mem::replace(&mut held.object, object)));
@@ -159,6 +160,20 @@ mod tests {
         assert_eq!(store.put(key("a"), At(0)), Ok(Some(At(6))), "nobody knows");
         assert_eq!(store.remove(&key("a"), &At(7)), Some(At(0)));
         assert_eq!(store.remove(&key("a"), &At(7)), None);
+    }
+
+    #[test]
+    fn a_list_counts_though_a_later_state_was_known_as_after_a_restored_backup() {
+        let mut store = Store::default();
+        store.begin_list();
+        store.put(key("a"), At(5)).unwrap();
+        store.end_list();
+        store.begin_list();
+        assert_eq!(store.put(key("a"), At(3)), Ok(Some(At(5))));
+        assert_eq!(store.put(key("a"), At(4)), Ok(Some(At(3))), "written while it is listed");
+        assert_eq!(store.put(key("a"), At(3)), Err(At(3)), "the list knows nothing of that");
+        store.end_list();
+        assert_eq!(store.remove(&key("a"), &At(4)), Some(At(4)));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 mod annotation;
 mod bad_input;
 mod endpoints;
+mod foreign;
 mod names;
 mod node_ports;
 mod permissions;
