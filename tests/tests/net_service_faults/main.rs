@@ -3,6 +3,7 @@
 
 #![cfg(test)]
 
+mod by_hand;
 mod expired;
 mod fights;
 mod leaders;

@@ -26,7 +26,7 @@ use kube::{
     api::{DeleteParams, ListParams, Patch, PatchParams},
 };
 use net_service::{
-    names::{SERVICE_NAME_LABEL, SLICES_MANAGED_BY, SLICES_MANAGED_BY_LABEL},
+    names::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL, SLICES_MANAGED_BY, SLICES_MANAGED_BY_LABEL},
     network::STATUS_ANNOTATION,
     resource::Group,
 };
@@ -84,7 +84,8 @@ impl<'a> Storm<'a> {
         for number in 1..=count {
             let mut addresses = Vec::new();
             for _ in 0..self.random.below(4) {
-                let host = self.random.below(250) + 1;
+                // Few, so that pods share some.
+                let host = self.random.below(20) + 1;
                 let odd = ["127.0.0.1", "fe80::1", "224.0.0.1"];
                 addresses.push(match self.random.below(10) {
                     0 => (*self.random.one_of(&odd)).to_owned(),
@@ -197,11 +198,11 @@ impl<'a> Storm<'a> {
         match (self.random.below(6), all.first()) {
             (0, _) => drop(services.delete(name, &DeleteParams::default()).await),
             (1, _) => {
-                let edit = json!({"spec": {"selector": {"app": "x"}, "publishNotReadyAddresses": true}});
+                let edit = json!({"spec": {"publishNotReadyAddresses": true, "externalIPs": ["203.0.113.7"]}});
                 drop(services.patch(name, &merge, &Patch::Merge(edit)).await);
             }
             (2, _) => {
-                let edit = json!({"metadata": {"ownerReferences": null}});
+                let edit = json!({"metadata": {"labels": {MANAGED_BY_LABEL: null}}});
                 drop(services.patch(name, &merge, &Patch::Merge(edit)).await);
             }
             (3, Some(slice)) => drop(api.delete(&slice.name_any(), &DeleteParams::default()).await),
@@ -211,7 +212,7 @@ impl<'a> Storm<'a> {
                 drop(api.patch(&slice.name_any(), &merge, &Patch::Merge(edit)).await);
             }
             (_, Some(slice)) => {
-                let edit = json!({"metadata": {"labels": {SLICES_MANAGED_BY_LABEL: null}}});
+                let edit = json!({"metadata": {"labels": {SERVICE_NAME_LABEL: "other"}}});
                 drop(api.patch(&slice.name_any(), &merge, &Patch::Merge(edit)).await);
             }
             _ => {}
