@@ -7,7 +7,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::{
     names::{SERVICE_NAME_LABEL, SLICES_MANAGED_BY, SLICES_MANAGED_BY_LABEL},
-    net_service::{self, NetService},
+    net_service::{self, Edition, NetService},
     object::{Key, Metadata},
     plan::Situation,
     pod::{self, Pod},
@@ -93,10 +93,10 @@ impl Index {
         self.pods.iter().map(|(_, pod)| pod)
     }
 
-    /// The generation of a NetService, if it is there.
+    /// Which spec a NetService has, if it is there.
     #[must_use]
-    pub fn generation(&self, (key, group): &Name) -> Option<Option<i64>> {
-        self.store(*group).get(key).map(|net_service| net_service.generation)
+    pub fn edition(&self, (key, group): &Name) -> Option<Edition> {
+        self.store(*group).get(key).map(NetService::edition)
     }
 
     /// Takes in what a watch reports. The NetServices that it may concern, and how.

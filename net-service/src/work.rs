@@ -8,7 +8,7 @@ use std::{
 
 use common::api::retry::Backoff;
 
-use crate::index::Name;
+use crate::{index::Name, net_service::Edition};
 
 /// The shortest time between two looks at the same NetService because of changes: while a hundred pods start, its slices are
 /// written twice a second and not a hundred times.
@@ -57,8 +57,8 @@ struct Refusal {
     what: What,
     /// What it said.
     text: String,
-    /// Of which generation of the NetService.
-    generation: Option<i64>,
+    /// To whom.
+    edition: Edition,
     /// When it is asked again.
     again: Instant,
 }
@@ -129,11 +129,11 @@ impl Work {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// What the API last refused for this generation, and what it said, while it is not to be asked again.
+    /// What the API last refused for this spec, and what it said, while it is not to be asked again.
     #[must_use]
-    pub fn refused(&self, name: &Name, generation: Option<i64>) -> Option<(What, &str)> {
+    pub fn refused(&self, name: &Name, edition: &Edition) -> Option<(What, &str)> {
         let refusal = self.items.get(name)?.refusal.as_ref()?;
-        (refusal.generation == generation).then_some((refusal.what, &refusal.text))
+        (refusal.edition == *edition).then_some((refusal.what, &refusal.text))
     }
 
     /// A look is over. Whether it failed in a way that was not told yet.
@@ -162,13 +162,13 @@ impl Work {
                 Some(now + rest)
             }
             // It is told at once, and tried again later.
-            End::Refused { what, text, generation } => {
+            End::Refused { what, text, edition } => {
                 let again = now + item.backoff.pause(None).max(REFUSED_PAUSE);
                 if item.told.as_ref() != Some(&text) {
                     failing = Failing::News;
                     item.told = Some(text.clone());
                 }
-                item.refusal = Some(Refusal { what, text, generation, again });
+                item.refusal = Some(Refusal { what, text, edition, again });
                 Some(now)
             }
             End::Failed(asked) => {
@@ -267,8 +267,8 @@ pub enum End {
         what: What,
         /// What it says.
         text: String,
-        /// Of which generation of the NetService.
-        generation: Option<i64>,
+        /// To whom.
+        edition: Edition,
     },
     /// It failed; the server asked to wait for so long.
     Failed(Option<Duration>),
@@ -281,6 +281,10 @@ mod tests {
 
     fn name(name: &str) -> Name {
         (Key::new("ns", name), Group::Own)
+    }
+
+    fn refused(text: &str, edition: Edition) -> End {
+        End::Refused { what: What::Service, text: text.to_owned(), edition }
     }
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -343,21 +347,24 @@ mod tests {
         let (mut work, now) = (Work::default(), Instant::now());
         work.changed(name("a"), Cause::Input, now);
         work.begin(now).unwrap();
-        let refused = || End::Refused { what: What::Service, text: "in use".to_owned(), generation: Some(1) };
+        let edition = |uid: &str, generation| Edition { uid: uid.to_owned(), generation: Some(generation) };
+        let (first, refused) = (edition("n1", 1), || refused("in use", edition("n1", 1)));
         assert_eq!(work.ended(&name("a"), refused(), now), Failing::News);
         assert_eq!(work.begin(now), Some(name("a")), "to tell it");
-        assert_eq!(work.refused(&name("a"), Some(1)), Some((What::Service, "in use")));
-        assert_eq!(work.refused(&name("a"), Some(2)), None, "another spec is asked for at once");
+        assert_eq!(work.refused(&name("a"), &first), Some((What::Service, "in use")));
+        for other in [edition("n1", 2), edition("n2", 1)] {
+            assert_eq!(work.refused(&name("a"), &other), None, "another spec is asked for at once");
+        }
         work.ended(&name("a"), End::NothingToDo, now);
         assert_eq!(work.begin(now), None);
         let again = work.next_due().unwrap();
         assert!(again >= now + REFUSED_PAUSE);
         work.changed(name("a"), Cause::Input, now + SECOND / 2);
         work.begin(now + SECOND / 2).unwrap();
-        assert_eq!(work.refused(&name("a"), Some(1)), Some((What::Service, "in use")), "a change of pods is no reason");
+        assert_eq!(work.refused(&name("a"), &first), Some((What::Service, "in use")), "a change of pods is no reason");
         work.ended(&name("a"), End::NothingToDo, now + SECOND / 2);
         work.begin(again).unwrap();
-        assert_eq!(work.refused(&name("a"), Some(1)), None);
+        assert_eq!(work.refused(&name("a"), &first), None);
         assert_eq!(work.ended(&name("a"), refused(), again), Failing::NoNews, "it was told");
     }
 
@@ -367,17 +374,13 @@ mod tests {
         work.changed(name("a"), Cause::Input, now);
         for _ in 0..12 {
             work.begin(now).unwrap();
-            work.ended(
-                &name("a"),
-                End::Refused { what: What::Service, text: "full".to_owned(), generation: None },
-                now,
-            );
+            work.ended(&name("a"), refused("full", Edition::default()), now);
             work.begin(now).unwrap();
             work.ended(&name("a"), End::NothingToDo, now);
             now = work.next_due().unwrap();
         }
         work.begin(now).unwrap();
-        work.ended(&name("a"), End::Refused { what: What::Service, text: "full".to_owned(), generation: None }, now);
+        work.ended(&name("a"), refused("full", Edition::default()), now);
         work.begin(now).unwrap();
         work.ended(&name("a"), End::NothingToDo, now);
         assert!(work.next_due().unwrap() > now + 10 * SECOND);
