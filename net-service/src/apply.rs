@@ -16,10 +16,10 @@ use crate::{
     names::MANAGER,
     object::{Key, Metadata},
     plan::Change,
+    refusal::What,
     resource::Group,
     service::Service,
     slices::{Slice, SliceChange},
-    work::What,
 };
 
 /// How long one request may take.

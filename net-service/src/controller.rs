@@ -16,6 +16,7 @@ use crate::{
     net_service::Edition,
     plan::{Change, Situation, plan},
     pulse::{Held, Pulse},
+    refusal::Refusal,
     status::{READY, Reason},
     telling::Telling,
     work::{Cause, End, Failing, Work},
@@ -122,7 +123,7 @@ impl Controller {
     }
 
     fn look(&mut self, name: Name, now: Instant) {
-        let refused = self.index.edition(&name).and_then(|edition| self.work.refused(&name, &edition));
+        let refused = self.index.edition(&name).map(|edition| self.work.refused(&name, &edition)).unwrap_or_default();
         let Some((net_service, situation)) = self.index.situation(&name, refused, Timestamp::now()) else {
             self.work.forget(&name);
             return;
@@ -158,7 +159,9 @@ impl Controller {
         let (namespace, net_service) = (key.namespace.to_string(), key.name.to_string());
         let (end, error) = match failure {
             None => (done, None),
-            Some(Failure::Refused(what, error)) => (End::Refused { what, text: chain(&error), edition }, Some(error)),
+            Some(Failure::Refused(what, error)) => {
+                (End::Refused(Refusal { what, text: chain(&error), edition }), Some(error))
+            }
             Some(Failure::Outdated(error)) => {
                 tracing::debug!(namespace, net_service, error = chain(&error), "something has changed meanwhile");
                 (End::Failed(error.retry_after()), None)

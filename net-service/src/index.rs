@@ -11,11 +11,12 @@ use crate::{
     object::{Key, Metadata},
     plan::Situation,
     pod::{self, Pod},
+    refusal::What,
     resource::Group,
     service::{Service, net_service_of},
     slices::Slice,
     store::{Recent, Store},
-    work::{Cause, What},
+    work::Cause,
 };
 
 /// What a watch reports.
@@ -226,7 +227,7 @@ impl Index {
     pub fn situation<'a>(
         &'a self,
         name: &Name,
-        refused: Option<(What, &'a str)>,
+        refused: Vec<(What, &'a str)>,
         now: Timestamp,
     ) -> Option<(&'a NetService, Situation<'a>)> {
         let (key, group) = name;

@@ -66,8 +66,9 @@ fn behaviour_3_the_first_holder_of_a_name_keeps_it() {
     let both = [(Group::Own, net_service("a", "n2", "a", 2)), (Group::Original, net_service("a", "n1", "a", 1))];
     let mut index = index(&both);
     let key = Key::new("ns", "a");
-    let first =
-        |index: &Index, group| index.situation(&(key.clone(), group), None, Timestamp::UNIX_EPOCH).unwrap().1.first;
+    let first = |index: &Index, group| {
+        index.situation(&(key.clone(), group), Vec::new(), Timestamp::UNIX_EPOCH).unwrap().1.first
+    };
     assert_eq!(first(&index, Group::Own), Some(Group::Original), "the older");
     assert_eq!(first(&index, Group::Original), None);
     let mut service = metadata("a", "s1", 3);
@@ -88,7 +89,11 @@ fn behaviour_3_who_holds_a_name_keeps_it_while_the_service_is_made_anew() {
     holder["status"] = json!({"service": "a"});
     let index = index(&[(Group::Own, holder), (Group::Original, net_service("a", "n1", "a", 1))]);
     let name = (Key::new("ns", "a"), Group::Own);
-    assert_eq!(index.situation(&name, None, Timestamp::UNIX_EPOCH).unwrap().1.first, None, "though it is the younger");
+    assert_eq!(
+        index.situation(&name, Vec::new(), Timestamp::UNIX_EPOCH).unwrap().1.first,
+        None,
+        "though it is the younger"
+    );
 }
 
 #[test]
@@ -131,7 +136,7 @@ fn behaviour_9_a_slice_is_its_owners_or_his_whom_it_names() {
     }
     let of = |name: &str| {
         let name = (Key::new("ns", name), Group::Own);
-        let situation = index.situation(&name, None, Timestamp::UNIX_EPOCH).unwrap().1;
+        let situation = index.situation(&name, Vec::new(), Timestamp::UNIX_EPOCH).unwrap().1;
         situation.slices.iter().map(|slice| slice.metadata.name.clone()).collect::<Vec<_>>()
     };
     assert_eq!(of("a"), ["disowned", "owned", "renamed", "unlabelled"]);
