@@ -16,10 +16,10 @@ use crate::{
     names::MANAGER,
     object::{Key, Metadata},
     plan::Change,
+    refusal::What,
     resource::Group,
     service::Service,
     slices::{Slice, SliceChange, Whose},
-    work::What,
 };
 
 /// How long one request may take.
@@ -56,7 +56,8 @@ pub struct Applier<'a> {
 }
 
 impl Applier<'_> {
-    /// Applies the changes, one after the other, up to the first that fails.
+    /// Applies the changes, one after the other, up to the first that fails. A slice that is refused keeps no other slice from
+    /// being right.
     pub async fn apply(&self, changes: Vec<Change>) -> Outcome {
         let mut outcome = Outcome::default();
         for change in changes {
@@ -67,11 +68,18 @@ impl Applier<'_> {
                 Change::Slice(_) => Some(What::Slices),
                 Change::Status(_) => None,
             };
-            match self.one(change).await {
+            // What was not done is not to be told as done.
+            if outcome.failure.is_some() && what != Some(What::Slices) {
+                break;
+            }
+            match self.one(change).await.map_err(|error| failure(error, what)) {
                 Ok(report) => outcome.reports.extend(report),
-                Err(error) => {
-                    outcome.failure = Some(failure(error, what));
-                    break;
+                Err(failure) => {
+                    let others_can_be_had = matches!(failure, Failure::Refused(What::Slices, _));
+                    outcome.failure.get_or_insert(failure);
+                    if !others_can_be_had {
+                        break;
+                    }
                 }
             }
         }
@@ -164,5 +172,67 @@ fn failure(error: CallError, what: Option<What>) -> Failure {
         (Some(Meaning::Conflict | Meaning::NotFound | Meaning::AlreadyExists), _) => Failure::Outdated(error),
         (Some(meaning), Some(what)) if !meaning.may_pass() => Failure::Refused(what, error),
         _ => Failure::Other(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+
+    use super::*;
+
+    /// What is asked of an API that answers in this way, by these changes, and what becomes of them.
+    async fn asked(changes: Vec<Change>, answer: fn(&str) -> (u16, &'static str)) -> (Vec<String>, Outcome) {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&asked);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let target = format!("{} {}", request.method(), request.uri().path());
+            let (status, body) = answer(&target);
+            seen.lock().unwrap().push(target);
+            async move { Response::builder().status(status).body(Body::from(body.as_bytes().to_vec())) }
+        });
+        let api = Api::new(kube::Client::new(service, "ns"));
+        let outcome = Applier { api: &api, group: Group::Own, key: &Key::new("ns", "sip") }.apply(changes).await;
+        let asked = asked.lock().unwrap().clone();
+        (asked, outcome)
+    }
+
+    fn slices() -> Vec<Change> {
+        let patch = |name: &str| Change::Slice(SliceChange::Patch(name.to_owned(), json!({})));
+        vec![
+            Change::Slice(SliceChange::Create("a".to_owned(), json!({}))),
+            patch("b"),
+            patch("c"),
+            Change::Status(json!({})),
+        ]
+    }
+
+    const SLICES: &str = "/apis/discovery.k8s.io/v1/namespaces/ns/endpointslices";
+
+    #[tokio::test]
+    async fn a_slice_that_is_refused_keeps_no_other_from_being_right_and_is_told_instead() {
+        let (asked, outcome) = asked(slices(), |target| match target.starts_with("POST") {
+            true => (403, r#"{"message": "exceeded quota: q", "reason": "Forbidden"}"#),
+            false => (200, "{}"),
+        })
+        .await;
+        assert_eq!(asked, [format!("POST {SLICES}"), format!("PATCH {SLICES}/b"), format!("PATCH {SLICES}/c")]);
+        assert!(matches!(outcome.failure, Some(Failure::Refused(What::Slices, _))), "{outcome:?}");
+        assert_eq!(outcome.reports.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn anything_else_that_fails_ends_it() {
+        let (asked, outcome) = asked(slices(), |target| match target.ends_with("/b") {
+            true => (409, r#"{"message": "the object has been modified", "reason": "Conflict"}"#),
+            false => (200, "{}"),
+        })
+        .await;
+        assert_eq!(asked, [format!("POST {SLICES}"), format!("PATCH {SLICES}/b")]);
+        assert!(matches!(outcome.failure, Some(Failure::Outdated(_))), "{outcome:?}");
     }
 }

@@ -13,8 +13,10 @@ use tokio::{sync::mpsc, task::JoinSet, time::sleep_until};
 use crate::{
     apply::{Applier, Failure, Outcome},
     index::{Index, Name, Report},
+    net_service::Edition,
     plan::{Change, Situation, plan},
     pulse::{Held, Pulse},
+    refusal::Refusal,
     status::{READY, Reason},
     telling::Telling,
     work::{Cause, End, Failing, Work},
@@ -41,7 +43,7 @@ pub struct Controller {
 /// A plan that was carried out, or not.
 struct Ended {
     name: Name,
-    generation: Option<i64>,
+    edition: Edition,
     /// What the look ends with if all went well.
     done: End,
     outcome: Outcome,
@@ -122,32 +124,31 @@ impl Controller {
     }
 
     fn look(&mut self, name: Name, now: Instant) {
-        let generation = self.index.generation(&name);
-        let refused = generation.and_then(|generation| self.work.refused(&name, generation));
+        let refused = self.index.edition(&name).map(|edition| self.work.refused(&name, &edition)).unwrap_or_default();
         let Some((net_service, situation)) = self.index.situation(&name, refused, Timestamp::now()) else {
             self.work.forget(&name);
-            self.telling.keep(self.index.all_pods());
             return;
         };
         tell(&mut self.telling, net_service, &situation);
+        self.telling.keep(self.index.pods(), self.index.all_pods());
         let changes = plan(net_service, &situation);
         if changes.is_empty() {
             self.work.ended(&name, End::NothingToDo, now);
             return;
         }
-        let (api, generation) = (self.api.clone(), net_service.generation);
+        let (api, edition) = (self.api.clone(), net_service.edition());
         let is_service = |change: &Change| !matches!(change, Change::Slice(_) | Change::Status(_));
         // The Service comes first, and alone.
         let done = if changes.iter().any(is_service) { End::Halfway } else { End::Done };
         self.running.spawn(async move {
             let (key, group) = &name;
             let outcome = Applier { api: &api, group: *group, key }.apply(changes).await;
-            Ended { name, generation, done, outcome }
+            Ended { name, edition, done, outcome }
         });
     }
 
     fn ended(&mut self, ended: Ended) {
-        let Ended { name, generation, done, outcome: Outcome { reports, failure } } = ended;
+        let Ended { name, edition, done, outcome: Outcome { reports, failure } } = ended;
         let now = Instant::now();
         let has_done = !reports.is_empty();
         // Others may be concerned, of the same name; itself is looked at again anyway.
@@ -160,7 +161,7 @@ impl Controller {
         let (end, error) = match failure {
             None => (done, None),
             Some(Failure::Refused(what, error)) => {
-                (End::Refused { what, text: chain(&error), generation }, Some(error))
+                (End::Refused(Refusal { what, text: chain(&error), edition }), Some(error))
             }
             Some(Failure::Outdated(error)) => {
                 tracing::debug!(namespace, net_service, error = chain(&error), "something has changed meanwhile");

@@ -6,15 +6,16 @@ use common::api::watch::Seen;
 use k8s_openapi::jiff::Timestamp;
 
 use crate::{
-    net_service::{self, NetService},
+    net_service::{self, Edition, NetService},
     object::Key,
     plan::Situation,
     pod::{self, Pod},
+    refusal::What,
     resource::Group,
     service::Service,
     slices::{Slice, Whose},
     store::{Recent, Store},
-    work::{Cause, What},
+    work::Cause,
 };
 
 /// What a watch reports.
@@ -96,10 +97,10 @@ impl Index {
         self.pods.iter().map(|(_, pod)| pod)
     }
 
-    /// The generation of a NetService, if it is there.
+    /// Which spec a NetService has, if it is there.
     #[must_use]
-    pub fn generation(&self, (key, group): &Name) -> Option<Option<i64>> {
-        self.store(*group).get(key).map(|net_service| net_service.generation)
+    pub fn edition(&self, (key, group): &Name) -> Option<Edition> {
+        self.store(*group).get(key).map(NetService::edition)
     }
 
     /// Takes in what a watch reports. The NetServices that it may concern, and how.
@@ -274,7 +275,7 @@ impl Index {
     pub fn situation<'a>(
         &'a self,
         name: &Name,
-        refused: Option<(What, &'a str)>,
+        refused: Vec<(What, &'a str)>,
         now: Timestamp,
     ) -> Option<(&'a NetService, Situation<'a>)> {
         let (key, group) = name;

@@ -67,8 +67,9 @@ fn behaviour_3_the_first_holder_of_a_name_keeps_it() {
     let both = [(Group::Own, net_service("a", "n2", "a", 2)), (Group::Original, net_service("a", "n1", "a", 1))];
     let mut index = index(&both);
     let key = Key::new("ns", "a");
-    let first =
-        |index: &Index, group| index.situation(&(key.clone(), group), None, Timestamp::UNIX_EPOCH).unwrap().1.first;
+    let first = |index: &Index, group| {
+        index.situation(&(key.clone(), group), Vec::new(), Timestamp::UNIX_EPOCH).unwrap().1.first
+    };
     assert_eq!(first(&index, Group::Own), Some(Group::Original), "the older");
     assert_eq!(first(&index, Group::Original), None);
     let mut service = metadata("a", "s1", 3);
@@ -89,7 +90,11 @@ fn behaviour_3_who_holds_a_name_keeps_it_while_the_service_is_made_anew() {
     holder["status"] = json!({"service": "a"});
     let index = index(&[(Group::Own, holder), (Group::Original, net_service("a", "n1", "a", 1))]);
     let name = (Key::new("ns", "a"), Group::Own);
-    assert_eq!(index.situation(&name, None, Timestamp::UNIX_EPOCH).unwrap().1.first, None, "though it is the younger");
+    assert_eq!(
+        index.situation(&name, Vec::new(), Timestamp::UNIX_EPOCH).unwrap().1.first,
+        None,
+        "though it is the younger"
+    );
 }
 
 #[test]
@@ -132,7 +137,7 @@ fn behaviour_9_a_slice_is_its_owners_or_his_whom_it_names() {
     }
     let of = |name: &str| {
         let name = (Key::new("ns", name), Group::Own);
-        let situation = index.situation(&name, None, Timestamp::UNIX_EPOCH).unwrap().1;
+        let situation = index.situation(&name, Vec::new(), Timestamp::UNIX_EPOCH).unwrap().1;
         situation.slices.iter().map(|slice| slice.metadata.name.clone()).collect::<Vec<_>>()
     };
     assert_eq!(of("a"), ["disowned", "owned", "renamed", "unlabelled"]);
@@ -179,7 +184,7 @@ fn behaviour_9_of_kubernetes_own_slices_only_those_count_that_are_for_a_net_serv
     assert_eq!(names(&index.note(slice("earlier", "a", "s0")).0), ["a"]);
     assert_eq!(names(&index.note(slice("others", "b", "s2")).0), Vec::<String>::new());
     let name = (Key::new("ns", "a"), Group::Own);
-    let situation = index.situation(&name, None, Timestamp::UNIX_EPOCH).unwrap().1;
+    let situation = index.situation(&name, Vec::new(), Timestamp::UNIX_EPOCH).unwrap().1;
     let leftovers: Vec<_> = situation.leftovers.iter().map(|slice| slice.metadata.name.as_str()).collect();
     assert_eq!((leftovers, situation.slices.len()), (vec!["left"], 0));
     assert_eq!(situation.slice_names, ["earlier", "left"], "what concerns nobody is not held");
@@ -191,7 +196,7 @@ fn behaviour_9_a_name_that_somebody_elses_slice_has_is_known() {
     index.note(Report::SliceNameTaken(Key::new("ns", "a-ipv4-0")));
     let name = (Key::new("ns", "a"), Group::Own);
     let names = |index: &Index| {
-        let situation = index.situation(&name, None, Timestamp::UNIX_EPOCH).unwrap().1;
+        let situation = index.situation(&name, Vec::new(), Timestamp::UNIX_EPOCH).unwrap().1;
         situation.slice_names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(names(&index), ["a-ipv4-0"]);

@@ -19,6 +19,7 @@ pub mod object;
 pub mod plan;
 pub mod pod;
 pub mod pulse;
+pub mod refusal;
 pub mod resource;
 pub mod run;
 pub mod service;

@@ -35,6 +35,15 @@ pub struct NetService {
     pub status: Status,
 }
 
+/// Which spec of which NetService something is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Edition {
+    /// `metadata.uid`: another one of the name begins with the same generation.
+    pub uid: String,
+    /// `metadata.generation`
+    pub generation: Option<i64>,
+}
+
 /// A NetService as the API writes it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -77,6 +86,12 @@ impl Object {
 }
 
 impl NetService {
+    /// Which spec it has.
+    #[must_use]
+    pub fn edition(&self) -> Edition {
+        Edition { uid: self.uid.clone(), generation: self.generation }
+    }
+
     /// Whether it asks for the same, whatever it was told.
     #[must_use]
     pub fn asks_the_same(&self, other: &Self) -> bool {

@@ -7,11 +7,11 @@ use crate::{
     endpoints::{Endpoints, endpoints},
     net_service::NetService,
     pod::Pod,
+    refusal::What,
     resource::{Group, ServiceType, Spec},
     service::{self, Service, Verdict},
     slices::{self, Slice, SliceChange},
     status::{self, Reason, Told},
-    work::What,
 };
 
 /// What is there.
@@ -29,7 +29,7 @@ pub struct Situation<'a> {
     /// The pods of the namespace.
     pub pods: Vec<&'a Pod>,
     /// What the API last refused, and what it said, while it is not to be asked again.
-    pub refused: Option<(What, &'a str)>,
+    pub refused: Vec<(What, &'a str)>,
     /// What time it is.
     pub now: Timestamp,
 }
@@ -77,7 +77,10 @@ pub fn plan(net_service: &NetService, situation: &Situation<'_>) -> Vec<Change> 
         let key = &net_service.key;
         return beaten(format!("NetService {key} of group {group} was first: give one of them another name"));
     }
-    let refused = |what| situation.refused.filter(|(refused, _)| *refused == what).map(|(_, text)| text.to_owned());
+    let refused = |what| {
+        let mut refused = situation.refused.iter();
+        refused.find(|(refused, _)| *refused == what).map(|&(_, text)| text.to_owned())
+    };
     let (service, trouble) = match (service::judge(net_service, spec, situation.service), situation.service) {
         (Verdict::Wait, Some(service)) => match waits_for(net_service, service) {
             // In a moment it is gone.

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{net_service, pod, resource::IpFamily, slices::MOST, work::What};
+use crate::{net_service, pod, resource::IpFamily, slices::MOST};
 
 /// A namespace of one NetService, with an API that carries out what is planned as the real one does.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ impl World {
             leftovers: Vec::new(),
             slice_names: self.slices.keys().map(String::as_str).chain(self.foreign).collect(),
             pods: self.pods.values().collect(),
-            refused,
+            refused: refused.into_iter().collect(),
             now: Timestamp::from_second(1_800_000_000).unwrap(),
         };
         plan(&read(&self.net_service), &situation)

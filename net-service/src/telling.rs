@@ -1,7 +1,10 @@
 //! Writes Kubernetes Events about pods whose annotation cannot be read, once for each change of it, where that is permitted;
 //! nothing waits for them.
 
-use std::{collections::HashSet, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use common::api::{
     call::{Call, MetadataOnly, Resource},
@@ -32,8 +35,8 @@ const REASON: &str = "InvalidNetworkStatus";
 pub struct Telling {
     queue: mpsc::Sender<Told>,
     writing: JoinHandle<()>,
-    /// What was told: of which pod, about which text.
-    told: HashSet<(Box<str>, u64)>,
+    /// What was told last, by the pod's UID: about which text.
+    told: HashMap<Box<str>, u64>,
 }
 
 #[derive(Debug)]
@@ -48,30 +51,30 @@ impl Telling {
     #[must_use]
     pub fn start(api: Api) -> Self {
         let (queue, waiting) = mpsc::channel(WAITING);
-        Self { queue, writing: tokio::spawn(write(api, waiting)), told: HashSet::new() }
+        Self { queue, writing: tokio::spawn(write(api, waiting)), told: HashMap::new() }
     }
 
     /// Tells what is wrong with a pod's annotation, if something is and it was not told yet. Never waits: what finds no place
     /// is told another time.
     pub fn about(&mut self, namespace: &str, pod: &Pod) {
         let Some(problems) = pod.networks.problems.as_deref() else { return };
-        let key = (pod.uid.as_ref().into(), pod.networks_hash);
-        if self.told.contains(&key) {
+        if self.told.get(&*pod.uid) == Some(&pod.networks_hash) {
             return;
         }
         tracing::warn!(namespace, pod = %pod.name, problems, "a pod's annotation {STATUS_ANNOTATION} cannot be read whole");
         let told = event(namespace, pod, problems, Timestamp::now());
         // Closed is no failure: Events are not permitted, which was said.
         if !matches!(self.queue.try_send(told), Err(mpsc::error::TrySendError::Full(_))) {
-            self.told.insert(key);
+            self.told.insert(pod.uid.as_ref().into(), pod.networks_hash);
         }
     }
 
-    /// Forgets all pods but these.
-    pub fn keep<'a>(&mut self, pods: impl Iterator<Item = &'a Pod>) {
-        if !self.told.is_empty() {
+    /// Forgets all pods but these `count`, once most of what is remembered is of others: that is seldom, and costs little each
+    /// time.
+    pub fn keep<'a>(&mut self, count: usize, pods: impl Iterator<Item = &'a Pod>) {
+        if self.told.len() > 2 * count {
             let uids: HashSet<&str> = pods.map(|pod| &*pod.uid).collect();
-            self.told.retain(|(uid, _)| uids.contains(&**uid));
+            self.told.retain(|uid, _| uids.contains(&**uid));
         }
     }
 }
@@ -133,13 +136,34 @@ fn uid_bits(uid: &str) -> u64 {
 mod tests {
     use super::*;
 
+    fn pod(uid: &str, text: &str) -> Pod {
+        let status = json!({"metadata": {"name": "a", "uid": uid, "annotations": {STATUS_ANNOTATION: text}}});
+        serde_json::from_value::<crate::pod::Object>(status).unwrap().kept("a".into())
+    }
+
+    #[tokio::test]
+    async fn what_was_told_of_pods_that_are_gone_is_forgotten() {
+        let (queue, mut waiting) = mpsc::channel(WAITING);
+        let mut telling = Telling { queue, writing: tokio::spawn(async {}), told: HashMap::new() };
+        let pods: Vec<_> = ["1", "2", "3", "4", "5"].map(|uid| pod(uid, "{")).into();
+        for pod in pods.iter().chain(&pods) {
+            telling.about("ns", pod);
+        }
+        telling.keep(3, pods[..3].iter());
+        assert_eq!(telling.told.len(), 5, "not each time");
+        telling.keep(2, pods[..2].iter());
+        assert_eq!(telling.told.len(), 2);
+        telling.about("ns", &pod("1", "[7]"));
+        drop(telling);
+        let mut count = 0;
+        while waiting.recv().await.is_some() {
+            count += 1;
+        }
+        assert_eq!(count, 6, "each once for each change");
+    }
+
     #[test]
     fn behaviour_5_an_event_says_which_pod_and_what_about_it() {
-        let pod = |uid: &str, text: &str| {
-            let status =
-                serde_json::json!({"metadata": {"name": "a", "uid": uid, "annotations": {STATUS_ANNOTATION: text}}});
-            serde_json::from_value::<crate::pod::Object>(status).unwrap().kept("a".into())
-        };
         let told = |pod: &Pod| event("ns", pod, pod.networks.problems.as_deref().unwrap(), Timestamp::UNIX_EPOCH);
         let one = told(&pod("0b6f", "{"));
         assert_eq!(

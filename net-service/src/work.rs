@@ -8,7 +8,11 @@ use std::{
 
 use common::api::retry::Backoff;
 
-use crate::index::Name;
+use crate::{
+    index::Name,
+    net_service::Edition,
+    refusal::{Refusal, Refusals, What},
+};
 
 /// The shortest time between two looks at the same NetService because of changes: while a hundred pods start, its slices are
 /// written twice a second and not a hundred times.
@@ -46,30 +50,7 @@ struct Item {
     /// Until then nothing but another input is worth a look.
     rests_until: Option<Instant>,
     backoff: Backoff,
-    refusal: Option<Refusal>,
-    /// What the last refusal said, until it is over.
-    told: Option<String>,
-}
-
-/// The API has refused something.
-#[derive(Debug)]
-struct Refusal {
-    what: What,
-    /// What it said.
-    text: String,
-    /// Of which generation of the NetService.
-    generation: Option<i64>,
-    /// When it is asked again.
-    again: Instant,
-}
-
-/// What the API can refuse.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
-    /// The Service.
-    Service,
-    /// A slice.
-    Slices,
+    refusals: Refusals,
 }
 
 /// What can change for a NetService.
@@ -92,8 +73,7 @@ impl Default for Item {
             rounds: 0,
             rests_until: None,
             backoff: Backoff::up_to(LONGEST_PAUSE),
-            refusal: None,
-            told: None,
+            refusals: Refusals::default(),
         }
     }
 }
@@ -119,7 +99,7 @@ impl Work {
         let (_, name) = self.due.pop_first()?;
         let item = self.items.entry(name.clone()).or_default();
         (item.due, item.begun, item.is_running, item.stale) = (None, Some(now), true, None);
-        item.refusal = item.refusal.take().filter(|refusal| refusal.again > now);
+        item.refusals.expire(now);
         Some(name)
     }
 
@@ -129,11 +109,10 @@ impl Work {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// What the API last refused for this generation, and what it said, while it is not to be asked again.
+    /// What the API last refused for this spec, and what it said, while it is not to be asked again.
     #[must_use]
-    pub fn refused(&self, name: &Name, generation: Option<i64>) -> Option<(What, &str)> {
-        let refusal = self.items.get(name)?.refusal.as_ref()?;
-        (refusal.generation == generation).then_some((refusal.what, &refusal.text))
+    pub fn refused(&self, name: &Name, edition: &Edition) -> Vec<(What, &str)> {
+        self.items.get(name).map(|item| item.refusals.of(edition)).unwrap_or_default()
     }
 
     /// A look is over. Whether it failed in a way that was not told yet.
@@ -162,13 +141,11 @@ impl Work {
                 Some(now + rest)
             }
             // It is told at once, and tried again later.
-            End::Refused { what, text, generation } => {
+            End::Refused(refusal) => {
                 let again = now + item.backoff.pause(None).max(REFUSED_PAUSE);
-                if item.told.as_ref() != Some(&text) {
+                if item.refusals.add(refusal, again) {
                     failing = Failing::News;
-                    item.told = Some(text.clone());
                 }
-                item.refusal = Some(Refusal { what, text, generation, again });
                 Some(now)
             }
             End::Failed(asked) => {
@@ -179,7 +156,7 @@ impl Work {
             }
         };
         let after_change = item.stale.map(|cause| item.after_change(cause, now));
-        let again = item.refusal.as_ref().map(|refusal| refusal.again);
+        let again = item.refusals.next();
         for at in [at, after_change, again].into_iter().flatten() {
             self.schedule(name.clone(), at);
         }
@@ -191,10 +168,7 @@ impl Work {
         let soon = now + REFUSED_PAUSE;
         let mut again = Vec::new();
         for (name, item) in &mut self.items {
-            if let Some(refusal) = &mut item.refusal
-                && refusal.again > soon
-            {
-                refusal.again = soon;
+            if item.refusals.hasten(soon) {
                 again.push(name.clone());
             }
         }
@@ -236,9 +210,8 @@ impl Item {
 
     /// It did not fail: pauses are short again. A refusal is a failure that lasts.
     fn calm_down(&mut self) {
-        if self.refusal.is_none() {
+        if self.refusals.are_over() {
             self.backoff.reset();
-            self.told = None;
         }
     }
 }
@@ -262,14 +235,7 @@ pub enum End {
     /// All that was to be done is.
     Done,
     /// The API refuses something.
-    Refused {
-        /// Which.
-        what: What,
-        /// What it says.
-        text: String,
-        /// Of which generation of the NetService.
-        generation: Option<i64>,
-    },
+    Refused(Refusal),
     /// It failed; the server asked to wait for so long.
     Failed(Option<Duration>),
 }
@@ -281,6 +247,10 @@ mod tests {
 
     fn name(name: &str) -> Name {
         (Key::new("ns", name), Group::Own)
+    }
+
+    fn refused(text: &str, edition: Edition) -> End {
+        End::Refused(Refusal { what: What::Service, text: text.to_owned(), edition })
     }
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -343,22 +313,41 @@ mod tests {
         let (mut work, now) = (Work::default(), Instant::now());
         work.changed(name("a"), Cause::Input, now);
         work.begin(now).unwrap();
-        let refused = || End::Refused { what: What::Service, text: "in use".to_owned(), generation: Some(1) };
+        let edition = |uid: &str, generation| Edition { uid: uid.to_owned(), generation: Some(generation) };
+        let (first, refused) = (edition("n1", 1), || refused("in use", edition("n1", 1)));
         assert_eq!(work.ended(&name("a"), refused(), now), Failing::News);
         assert_eq!(work.begin(now), Some(name("a")), "to tell it");
-        assert_eq!(work.refused(&name("a"), Some(1)), Some((What::Service, "in use")));
-        assert_eq!(work.refused(&name("a"), Some(2)), None, "another spec is asked for at once");
+        assert_eq!(work.refused(&name("a"), &first), [(What::Service, "in use")]);
+        for other in [edition("n1", 2), edition("n2", 1)] {
+            assert_eq!(work.refused(&name("a"), &other), [], "another spec is asked for at once");
+        }
         work.ended(&name("a"), End::NothingToDo, now);
         assert_eq!(work.begin(now), None);
         let again = work.next_due().unwrap();
         assert!(again >= now + REFUSED_PAUSE);
         work.changed(name("a"), Cause::Input, now + SECOND / 2);
         work.begin(now + SECOND / 2).unwrap();
-        assert_eq!(work.refused(&name("a"), Some(1)), Some((What::Service, "in use")), "a change of pods is no reason");
+        assert_eq!(work.refused(&name("a"), &first), [(What::Service, "in use")], "a change of pods is no reason");
         work.ended(&name("a"), End::NothingToDo, now + SECOND / 2);
         work.begin(again).unwrap();
-        assert_eq!(work.refused(&name("a"), Some(1)), None);
+        assert_eq!(work.refused(&name("a"), &first), []);
         assert_eq!(work.ended(&name("a"), refused(), again), Failing::NoNews, "it was told");
+    }
+
+    #[test]
+    fn behaviour_12_two_things_that_are_refused_are_not_asked_for_in_turns_without_end() {
+        let (mut work, now) = (Work::default(), Instant::now());
+        work.changed(name("a"), Cause::Input, now);
+        for what in [What::Service, What::Slices] {
+            work.begin(now).unwrap();
+            let refusal = Refusal { what, text: "denied".to_owned(), edition: Edition::default() };
+            assert_eq!(work.ended(&name("a"), End::Refused(refusal), now), Failing::News);
+        }
+        work.begin(now).unwrap();
+        let both = [(What::Service, "denied"), (What::Slices, "denied")];
+        assert_eq!(work.refused(&name("a"), &Edition::default()), both, "neither is asked for again now");
+        work.ended(&name("a"), End::NothingToDo, now);
+        assert!(work.next_due().unwrap() >= now + REFUSED_PAUSE);
     }
 
     #[test]
@@ -367,17 +356,13 @@ mod tests {
         work.changed(name("a"), Cause::Input, now);
         for _ in 0..12 {
             work.begin(now).unwrap();
-            work.ended(
-                &name("a"),
-                End::Refused { what: What::Service, text: "full".to_owned(), generation: None },
-                now,
-            );
+            work.ended(&name("a"), refused("full", Edition::default()), now);
             work.begin(now).unwrap();
             work.ended(&name("a"), End::NothingToDo, now);
             now = work.next_due().unwrap();
         }
         work.begin(now).unwrap();
-        work.ended(&name("a"), End::Refused { what: What::Service, text: "full".to_owned(), generation: None }, now);
+        work.ended(&name("a"), refused("full", Edition::default()), now);
         work.begin(now).unwrap();
         work.ended(&name("a"), End::NothingToDo, now);
         assert!(work.next_due().unwrap() > now + 10 * SECOND);

@@ -134,7 +134,7 @@ impl<'a> Attached<'a> {
     pub async fn converge(&self) -> io::Result<(Running, Convergence)> {
         let (run, before) = (scene::controller(&self.namespace).await, self.writes().await);
         // It may have to be built first.
-        cargo::watcher();
+        let _built = cargo::watcher();
         let begun = Instant::now();
         let running = run.spawn();
         let convergence = self.convergence(&running, begun, before).await?;
@@ -173,7 +173,7 @@ impl<'a> Attached<'a> {
     pub async fn restart(&self, idle: Duration) -> io::Result<(Running, Convergence)> {
         let (run, before) = (scene::controller(&self.namespace).await, self.writes().await);
         // It may have to be built first.
-        cargo::watcher();
+        let _built = cargo::watcher();
         let begun = Instant::now();
         let running = run.spawn();
         running.logged("watching NetServices", |_| true).await;
