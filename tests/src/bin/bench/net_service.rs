@@ -21,8 +21,8 @@ const NEW: usize = 10;
 /// Measures it with this number of pods.
 pub(crate) async fn bench(pods: usize) -> Result<Report, Box<dyn Error>> {
     let control_plane = scale::control_plane().await?;
-    let load = Load::begin(&control_plane)?;
     let mut attached = Attached::new(&control_plane).await;
+    let load = Load::begin(&control_plane)?;
     attached.add(pods).await;
     attached.publish().await;
     eprintln!("net-service: {pods} pods, {NET_SERVICES} NetServices");
