@@ -18,6 +18,7 @@ pub mod network;
 pub mod object;
 pub mod plan;
 pub mod pod;
+pub mod problem;
 pub mod pulse;
 pub mod refusal;
 pub mod resource;
