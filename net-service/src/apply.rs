@@ -19,7 +19,7 @@ use crate::{
     refusal::What,
     resource::Group,
     service::Service,
-    slices::{Slice, SliceChange},
+    slices::{Slice, SliceChange, Whose},
 };
 
 /// How long one request may take.
@@ -107,7 +107,12 @@ impl Applier<'_> {
             }
             Change::Slice(SliceChange::Create(name, slice)) => {
                 let call = Call::create(Resource::EndpointSlices, namespace, &name, slice, MANAGER);
-                Some(Report::Slice(self.create(call).await?))
+                Some(match self.create::<Slice>(call).await? {
+                    Seen::There(slice) if slice.whose() == Whose::Foreign => {
+                        Report::SliceNameTaken(slice.metadata.key())
+                    }
+                    seen => Report::Slice(seen),
+                })
             }
             Change::Slice(SliceChange::Patch(name, patch)) => {
                 let call = Call::merge(Resource::EndpointSlices, namespace, &name, patch, MANAGER);

@@ -98,6 +98,7 @@ impl Controller {
         }
         if !self.has_begun && self.index.is_complete() {
             self.has_begun = true;
+            self.index.forget_foreign_slices();
             let all: Vec<_> = self.index.net_services().map(|found| (found.key.clone(), found.group)).collect();
             tracing::info!(net_services = all.len(), pods = self.index.pods(), "watching NetServices");
             all.into_iter().for_each(|name| self.work.changed(name, Cause::Input, now));

@@ -6,15 +6,14 @@ use common::api::watch::Seen;
 use k8s_openapi::jiff::Timestamp;
 
 use crate::{
-    names::{SERVICE_NAME_LABEL, SLICES_MANAGED_BY, SLICES_MANAGED_BY_LABEL},
     net_service::{self, Edition, NetService},
-    object::{Key, Metadata},
+    object::Key,
     plan::Situation,
     pod::{self, Pod},
     refusal::What,
     resource::Group,
-    service::{Service, net_service_of},
-    slices::Slice,
+    service::Service,
+    slices::{Slice, Whose},
     store::{Recent, Store},
     work::Cause,
 };
@@ -30,6 +29,8 @@ pub enum Report {
     Service(Seen<Service>),
     /// Of EndpointSlices.
     Slice(Seen<Slice>),
+    /// A slice of somebody else has this name.
+    SliceNameTaken(Key),
 }
 
 /// A NetService, of one of the groups.
@@ -43,6 +44,8 @@ pub struct Index {
     pods: Store<Pod>,
     services: Store<Service>,
     slices: Store<Slice>,
+    /// Names of slices of others, which are not held otherwise, since the last list.
+    taken: BTreeSet<Key>,
 }
 
 impl Recent for NetService {
@@ -107,6 +110,10 @@ impl Index {
             Report::Pod(seen) => (self.note_pod(seen), Cause::Input),
             Report::Service(seen) => (self.note_service(seen), Cause::Output),
             Report::Slice(seen) => (self.note_slice(seen), Cause::Output),
+            Report::SliceNameTaken(key) => {
+                self.taken.insert(key);
+                (BTreeSet::new(), Cause::Output)
+            }
         }
     }
 
@@ -199,27 +206,68 @@ impl Index {
     }
 
     fn note_slice(&mut self, seen: Seen<Slice>) -> BTreeSet<Name> {
-        let metadata = match seen {
+        let changed = match seen {
             Seen::Listing => {
                 self.slices.begin_list();
+                self.taken.clear();
                 Vec::new()
             }
-            Seen::Listed => self.slices.end_list().into_iter().map(|(_, slice)| slice.metadata).collect(),
+            Seen::Listed => self.slices.end_list().into_iter().map(|(_, slice)| slice).collect(),
             Seen::There(slice) => {
                 let key = slice.metadata.key();
-                let metadata = slice.metadata.clone();
+                let Some(slice) = self.kept(slice) else {
+                    // It may have been ours.
+                    let before = self.slices.get(&key).cloned();
+                    return before
+                        .and_then(|before| self.slices.remove(&key, &before))
+                        .iter()
+                        .flat_map(|slice| self.concerned(slice))
+                        .collect();
+                };
                 match self.slices.put(key.clone(), slice) {
                     Ok(before) if before.as_ref() != self.slices.get(&key) => {
-                        before.map(|before| before.metadata).into_iter().chain([metadata]).collect()
+                        before.into_iter().chain(self.slices.get(&key).cloned()).collect()
                     }
                     Ok(_) | Err(_) => Vec::new(),
                 }
             }
-            Seen::Gone(slice) => {
-                self.slices.remove(&slice.metadata.key(), &slice).map(|slice| slice.metadata).into_iter().collect()
-            }
+            Seen::Gone(slice) => self.slices.remove(&slice.metadata.key(), &slice).into_iter().collect(),
         };
-        metadata.iter().filter_map(belongs_to).flat_map(|key| self.called(&key)).collect()
+        changed.iter().flat_map(|slice| self.concerned(slice)).collect()
+    }
+
+    /// What is kept of a slice, if anything is. Until everything is listed nobody knows which Services are NetServices'.
+    fn kept(&self, slice: Slice) -> Option<Slice> {
+        match slice.whose() {
+            Whose::NetService(_) => Some(slice),
+            Whose::Service(name) => {
+                let key = Key::new(&slice.metadata.namespace, name);
+                let is_kept = !self.is_complete() || self.called(&key).next().is_some();
+                is_kept.then(|| slice.without_endpoints())
+            }
+            Whose::Foreign => None,
+        }
+    }
+
+    /// Forgets the slices of Services that are no NetService's.
+    pub fn forget_foreign_slices(&mut self) {
+        let foreign: Vec<_> = self
+            .slices
+            .iter()
+            .filter(|(_, slice)| matches!(slice.whose(), Whose::Service(_)) && self.concerned(slice).next().is_none())
+            .map(|(_, slice)| slice.clone())
+            .collect();
+        for slice in foreign {
+            self.slices.remove(&slice.metadata.key(), &slice);
+        }
+    }
+
+    fn concerned(&self, slice: &Slice) -> impl Iterator<Item = Name> + use<> {
+        let name = match slice.whose() {
+            Whose::NetService(name) | Whose::Service(name) => Some(Key::new(&slice.metadata.namespace, name)),
+            Whose::Foreign => None,
+        };
+        name.map(|key| self.called(&key)).into_iter().flatten()
     }
 
     /// What is there for a NetService, and itself.
@@ -232,15 +280,31 @@ impl Index {
     ) -> Option<(&'a NetService, Situation<'a>)> {
         let (key, group) = name;
         let net_service = self.store(*group).get(key)?;
-        let mine = |slice: &&Slice| match slice.metadata.controller() {
-            Some(owner) => owner.uid == net_service.uid,
-            None => belongs_to(&slice.metadata).as_ref() == Some(key),
-        };
+        let service = self.services.get(key);
+        let own_service = service.filter(|service| service.is_of(net_service)).map(|service| &service.metadata.uid);
+        let is_of = |slice: &Slice, uid: &str| slice.metadata.controller().is_some_and(|owner| owner.uid == uid);
+        let (mut slices, mut leftovers) = (Vec::new(), Vec::new());
+        for (_, slice) in self.slices.in_namespace(&key.namespace) {
+            match slice.whose() {
+                Whose::NetService(name) => {
+                    let is_mine = match slice.metadata.controller() {
+                        Some(_) => is_of(slice, &net_service.uid),
+                        None => *name == *key.name,
+                    };
+                    slices.extend(is_mine.then_some(slice));
+                }
+                Whose::Service(_) => leftovers.extend(own_service.filter(|uid| is_of(slice, uid)).map(|_| slice)),
+                Whose::Foreign => {}
+            }
+        }
+        let held = self.slices.in_namespace(&key.namespace).map(|(key, _)| &*key.name);
+        let taken = self.taken.iter().filter(|taken| taken.namespace == key.namespace).map(|taken| &*taken.name);
         let situation = Situation {
             first: Some(self.first(key)?).filter(|first| first != group),
-            service: self.services.get(key),
-            slices: self.slices.in_namespace(&key.namespace).map(|(_, slice)| slice).filter(mine).collect(),
-            slice_names: self.slices.in_namespace(&key.namespace).map(|(key, _)| &*key.name).collect(),
+            service,
+            slices,
+            leftovers,
+            slice_names: held.chain(taken).collect(),
             pods: self.pods.in_namespace(&key.namespace).map(|(_, pod)| pod).collect(),
             refused,
             now,
@@ -289,16 +353,6 @@ impl Index {
             Group::Original => &mut self.original,
         }
     }
-}
-
-/// The name of the NetService that a slice is of, or says it is of.
-fn belongs_to(slice: &Metadata) -> Option<Key> {
-    let owner = net_service_of(slice).map(|owner| owner.name.as_str());
-    let says = || {
-        let is_managed = slice.labels.get(SLICES_MANAGED_BY_LABEL).is_some_and(|value| value == SLICES_MANAGED_BY);
-        slice.labels.get(SERVICE_NAME_LABEL).filter(|_| is_managed).map(String::as_str)
-    };
-    owner.or_else(says).map(|name| Key::new(&slice.namespace, name))
 }
 
 #[cfg(test)]

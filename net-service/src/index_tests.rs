@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::names::SLICES_MANAGED_BY;
 
 fn there<T: serde::de::DeserializeOwned>(object: Value) -> Seen<T> {
     Seen::There(serde_json::from_value(object).unwrap())
@@ -159,4 +160,46 @@ fn behaviour_10_what_was_written_is_known_before_the_watch_tells() {
     let (concerned, cause) = index.note(status("8"));
     assert_eq!((concerned.len(), cause), (1, Cause::Output));
     assert_eq!(index.note(status("9")).0.len(), 0, "nothing but the version");
+}
+
+#[test]
+fn behaviour_9_of_kubernetes_own_slices_only_those_count_that_are_for_a_net_services_service() {
+    let mut index = index(&[(Group::Own, net_service("a", "n1", "a", 1))]);
+    let slice = |name: &str, service: &str, uid: &str| {
+        let mut metadata = metadata(name, name, 5);
+        metadata["labels"] = json!({
+            "kubernetes.io/service-name": service,
+            "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
+        });
+        metadata["ownerReferences"] =
+            json!([{"apiVersion": "v1", "kind": "Service", "name": service, "uid": uid, "controller": true}]);
+        Report::Slice(there(
+            json!({"metadata": metadata, "addressType": "IPv4", "endpoints": [{"addresses": ["10.0.0.1"]}]}),
+        ))
+    };
+    let mut service = metadata("a", "s1", 3);
+    service["ownerReferences"] = json!([{"apiVersion": "netservice.io/v1alpha1", "kind": "NetService", "name": "a", "uid": "n1", "controller": true}]);
+    index.note(Report::Service(there(json!({"metadata": service}))));
+    assert_eq!(names(&index.note(slice("left", "a", "s1")).0), ["a"]);
+    assert_eq!(names(&index.note(slice("earlier", "a", "s0")).0), ["a"]);
+    assert_eq!(names(&index.note(slice("others", "b", "s2")).0), Vec::<String>::new());
+    let name = (Key::new("ns", "a"), Group::Own);
+    let situation = index.situation(&name, Vec::new(), Timestamp::UNIX_EPOCH).unwrap().1;
+    let leftovers: Vec<_> = situation.leftovers.iter().map(|slice| slice.metadata.name.as_str()).collect();
+    assert_eq!((leftovers, situation.slices.len()), (vec!["left"], 0));
+    assert_eq!(situation.slice_names, ["earlier", "left"], "what concerns nobody is not held");
+}
+
+#[test]
+fn behaviour_9_a_name_that_somebody_elses_slice_has_is_known() {
+    let mut index = index(&[(Group::Own, net_service("a", "n1", "a", 1))]);
+    index.note(Report::SliceNameTaken(Key::new("ns", "a-ipv4-0")));
+    let name = (Key::new("ns", "a"), Group::Own);
+    let names = |index: &Index| {
+        let situation = index.situation(&name, Vec::new(), Timestamp::UNIX_EPOCH).unwrap().1;
+        situation.slice_names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&index), ["a-ipv4-0"]);
+    index.note(Report::Slice(Seen::Listing));
+    assert_eq!(names(&index), Vec::<String>::new(), "a new list, a new try");
 }

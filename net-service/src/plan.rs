@@ -23,6 +23,8 @@ pub struct Situation<'a> {
     pub service: Option<&'a Service>,
     /// The slices of the NetService.
     pub slices: Vec<&'a Slice>,
+    /// The slices that Kubernetes wrote for the Service, if it is the NetService's.
+    pub leftovers: Vec<&'a Slice>,
     /// The names of all slices that are known, whosever.
     pub slice_names: Vec<&'a str>,
     /// The pods of the namespace.
@@ -138,6 +140,7 @@ fn for_service(
     let key = &net_service.key;
     let found = endpoints(&key.namespace, &key.name, spec, served, situation.pods.iter().copied());
     let mut slices = slices::changes(net_service, spec, &found.sets, &situation.slices, &situation.slice_names);
+    slices.extend(slices::leftovers(&situation.leftovers));
     let refused = refused.filter(|_| !slices.is_empty());
     if refused.is_some() {
         slices.clear();

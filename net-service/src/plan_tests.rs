@@ -70,6 +70,7 @@ impl World {
             first,
             service: service.as_ref(),
             slices: slices.iter().collect(),
+            leftovers: Vec::new(),
             slice_names: self.slices.keys().map(String::as_str).chain(self.foreign).collect(),
             pods: self.pods.values().collect(),
             refused: refused.into_iter().collect(),

@@ -15,6 +15,7 @@ use crate::{
     net_service::NetService,
     object::{Metadata, nothing_for_null},
     resource::{ServiceType, Spec},
+    service::net_service_of,
 };
 
 /// The most endpoints in a slice, as Kubernetes' own controller has it.
@@ -39,6 +40,44 @@ pub struct Slice {
 impl common::api::watch::Watchable for Slice {
     fn resource_version(&self) -> &str {
         &self.metadata.resource_version
+    }
+}
+
+/// Who writes slices for Services with a selector, as the label says.
+const KUBERNETES: &str = "endpointslice-controller.k8s.io";
+
+/// Whose a slice is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whose<'a> {
+    /// That of the NetService of this name: its controller, or by its labels, if it has none.
+    NetService(&'a str),
+    /// Kubernetes wrote it for the Service of this name. There is none for a Service without a selector, but where somebody gave
+    /// it one for a moment: Kubernetes leaves it alone then, and clients use it for ever.
+    Service(&'a str),
+    /// Somebody else's.
+    Foreign,
+}
+
+impl Slice {
+    /// Whose it is.
+    #[must_use]
+    pub fn whose(&self) -> Whose<'_> {
+        let managed_by = self.metadata.labels.get(SLICES_MANAGED_BY_LABEL).map(String::as_str);
+        let controller = self.metadata.controller();
+        if let Some(owner) = net_service_of(&self.metadata) {
+            return Whose::NetService(&owner.name);
+        }
+        match (managed_by, controller, self.metadata.labels.get(SERVICE_NAME_LABEL)) {
+            (Some(SLICES_MANAGED_BY), None, Some(service)) => Whose::NetService(service),
+            (Some(KUBERNETES), Some(owner), _) if owner.kind == "Service" => Whose::Service(&owner.name),
+            _ => Whose::Foreign,
+        }
+    }
+
+    /// What is kept of one that Kubernetes wrote: that it is there.
+    #[must_use]
+    pub fn without_endpoints(self) -> Self {
+        Self { endpoints: Vec::new(), ports: Vec::new(), ..self }
     }
 }
 
@@ -121,6 +160,12 @@ pub fn changes(
     // What comes is there before what goes: clients rather see an endpoint twice than never.
     writes.append(&mut deletes);
     writes
+}
+
+/// Slices that Kubernetes wrote for the Service while somebody had given it a selector: they are deleted.
+#[must_use]
+pub fn leftovers(seen: &[&Slice]) -> Vec<SliceChange> {
+    seen.iter().filter(|slice| slice.metadata.deletion_timestamp.is_none()).map(|slice| delete(slice)).collect()
 }
 
 /// Slices that are deleted because the Service of the name is somebody else's, whose endpoints they would be. Of one without an

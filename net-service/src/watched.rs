@@ -10,12 +10,7 @@ use common::api::{
 use tokio::sync::mpsc;
 
 use crate::{
-    index::Report,
-    names::{SLICES_MANAGED_BY, SLICES_MANAGED_BY_LABEL},
-    net_service, pod,
-    pulse::Pulse,
-    resource::Group,
-    service::Service,
+    index::Report, names::SERVICE_NAME_LABEL, net_service, pod, pulse::Pulse, resource::Group, service::Service,
     slices::Slice,
 };
 
@@ -31,7 +26,7 @@ pub enum Watched {
     Pods,
     /// Services, of all labels: any of them may have the name of a NetService.
     Services,
-    /// The EndpointSlices of this controller.
+    /// EndpointSlices that clients use, whosever: ours may have lost the label that says so. Only ours are kept.
     Slices,
 }
 
@@ -120,7 +115,7 @@ impl Start<'_> {
     fn one<T: Watchable>(&self, watched: Watched, report: fn(Seen<T>) -> Report) -> Watch<Hearing<T>> {
         let (labels, absence) = match watched {
             Watched::NetServices(_) => (String::new(), Absence::Empty),
-            Watched::Slices => (format!("{SLICES_MANAGED_BY_LABEL}={SLICES_MANAGED_BY}"), Absence::Failure),
+            Watched::Slices => (SERVICE_NAME_LABEL.to_owned(), Absence::Failure),
             Watched::Pods | Watched::Services => (String::new(), Absence::Failure),
         };
         Watch {

@@ -9,3 +9,4 @@ pub mod measurement;
 pub mod net_service;
 pub mod nodes;
 pub mod proxy;
+pub mod random;

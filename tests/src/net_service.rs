@@ -28,7 +28,8 @@ pub const ACCOUNT: &str = WATCHER;
 pub const ROLE: &str = "permissions/net-service/role.yaml";
 const ACCOUNT_FILE: &str = "permissions/least-privilege/watcher.yaml";
 
-/// How long endpoints may take to be right: what the specification says, and nothing is left for a busy machine.
+/// How long endpoints may take to be right after a pod has changed: what the specification says, with nothing left for a busy
+/// machine.
 pub const PROMPT: Duration = Duration::from_secs(2);
 
 /// How long anything else may take, on a busy machine.
@@ -208,11 +209,19 @@ impl<'a> NetService<'a> {
         begun.elapsed()
     }
 
-    /// Waits until its endpoints are these, at once.
+    /// Waits until its endpoints are these.
     ///
     /// # Panics
     /// As [`Self::endpoints_within`].
     pub async fn endpoints(&self, expected: &[&str]) {
+        self.endpoints_within(PATIENCE, expected).await;
+    }
+
+    /// Waits until its endpoints are these, as soon as they should be.
+    ///
+    /// # Panics
+    /// As [`Self::endpoints_within`].
+    pub async fn promptly(&self, expected: &[&str]) {
         self.endpoints_within(PROMPT, expected).await;
     }
 }

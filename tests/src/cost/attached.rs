@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{population, usage::Usage};
 use crate::{
-    harness::{Component, ControlPlane, Namespace, Running, Signal, eventually},
+    harness::{Component, ControlPlane, Namespace, Running, Signal, cargo, eventually},
     net_service::{self as scene, NetService, lines, ready},
 };
 
@@ -133,6 +133,8 @@ impl<'a> Attached<'a> {
     /// When it ends instead.
     pub async fn converge(&self) -> io::Result<(Running, Convergence)> {
         let (run, before) = (scene::controller(&self.namespace).await, self.writes().await);
+        // It may have to be built first.
+        cargo::watcher();
         let begun = Instant::now();
         let running = run.spawn();
         let convergence = self.convergence(&running, begun, before).await?;
@@ -170,6 +172,8 @@ impl<'a> Attached<'a> {
     /// When it ends instead.
     pub async fn restart(&self, idle: Duration) -> io::Result<(Running, Convergence)> {
         let (run, before) = (scene::controller(&self.namespace).await, self.writes().await);
+        // It may have to be built first.
+        cargo::watcher();
         let begun = Instant::now();
         let running = run.spawn();
         running.logged("watching NetServices", |_| true).await;

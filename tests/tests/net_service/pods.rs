@@ -14,30 +14,30 @@ async fn behaviour_2_endpoints_follow_what_becomes_of_a_pod() {
     let Some(namespace) = scene::namespace().await else { return };
     let running = scene::start(&namespace).await;
     let sip = NetService::create(&namespace, "sip", core()).await;
-    sip.endpoints(&[]).await;
+    sip.promptly(&[]).await;
     let mut pod = NetPod::new("a").on("core", &["10.50.0.4"]).starting(&namespace).await;
-    sip.endpoints(&["10.50.0.4 a"]).await;
+    sip.promptly(&["10.50.0.4 a"]).await;
     is_ready(&mut pod, "True").await;
-    sip.endpoints(&[&ready("10.50.0.4", "a")]).await;
+    sip.promptly(&[&ready("10.50.0.4", "a")]).await;
     is_ready(&mut pod, "False").await;
-    sip.endpoints(&["10.50.0.4 a"]).await;
+    sip.promptly(&["10.50.0.4 a"]).await;
     is_ready(&mut pod, "True").await;
     edit_metadata(&pod, json!({"labels": {"app": "other"}})).await;
-    sip.endpoints(&[]).await;
+    sip.promptly(&[]).await;
     edit_metadata(&pod, json!({"labels": {"app": "utils"}})).await;
-    sip.endpoints(&[&ready("10.50.0.4", "a")]).await;
+    sip.promptly(&[&ready("10.50.0.4", "a")]).await;
     edit_metadata(&pod, json!({"annotations": {STATUS_ANNOTATION: r#"[{"name":"core","ips":["10.50.0.77"]}]"#}})).await;
-    sip.endpoints(&[&ready("10.50.0.77", "a")]).await;
+    sip.promptly(&[&ready("10.50.0.77", "a")]).await;
     edit_metadata(&pod, json!({"annotations": {STATUS_ANNOTATION: null}})).await;
-    sip.endpoints(&[]).await;
+    sip.promptly(&[]).await;
     edit_metadata(&pod, json!({"annotations": {STATUS_ANNOTATION: r#"[{"name":"core","ips":["10.50.0.4"]}]"#}})).await;
-    sip.endpoints(&[&ready("10.50.0.4", "a")]).await;
+    sip.promptly(&[&ready("10.50.0.4", "a")]).await;
     pod.phase(Phase::Failed).await;
-    sip.endpoints(&[]).await;
+    sip.promptly(&[]).await;
     let other = NetPod::new("b").on("core", &["10.50.0.5"]).create(&namespace).await;
-    sip.endpoints(&[&ready("10.50.0.5", "b")]).await;
+    sip.promptly(&[&ready("10.50.0.5", "b")]).await;
     other.delete().await;
-    sip.endpoints(&[]).await;
+    sip.promptly(&[]).await;
     running.terminate().await.expect_code(0);
 }
 
@@ -55,14 +55,14 @@ async fn behaviour_2_a_scale_from_3_to_30_and_back() {
         pods.push(NetPod::new(&format!("p{number}")).on("core", &[&address]).create(&namespace).await);
         if number == 2 || number == 29 {
             let expected = expected(number + 1);
-            sip.endpoints(&expected.iter().map(String::as_str).collect::<Vec<_>>()).await;
+            sip.promptly(&expected.iter().map(String::as_str).collect::<Vec<_>>()).await;
         }
     }
     for pod in pods.drain(3..) {
         pod.delete().await;
     }
     let expected = expected(3);
-    sip.endpoints(&expected.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    sip.promptly(&expected.iter().map(String::as_str).collect::<Vec<_>>()).await;
     assert_eq!(sip.slices().await.len(), 1);
     running.terminate().await.expect_code(0);
 }

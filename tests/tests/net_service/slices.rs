@@ -98,11 +98,11 @@ async fn behaviour_9_ours_are_repaired_and_those_of_others_left_alone() {
     let mut copy = before.clone();
     (copy.metadata.name, copy.metadata.resource_version, copy.metadata.uid) = (Some("stray".to_owned()), None, None);
     api.create(&PostParams::default(), &copy).await.unwrap();
-    sip.endpoints_within(PATIENCE, &expected).await;
+    sip.endpoints(&expected).await;
     for slice in sip.slices().await {
         api.delete(&slice.name_any(), &DeleteParams::default()).await.unwrap();
     }
-    sip.endpoints_within(PATIENCE, &expected).await;
+    sip.endpoints(&expected).await;
     assert_eq!(api.get("foreign").await.unwrap().resource_version(), foreign.resource_version());
     running.terminate().await.expect_code(0);
 }

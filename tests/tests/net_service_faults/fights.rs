@@ -24,7 +24,7 @@ use crate::{
 const WHILE: Duration = Duration::from_secs(8);
 
 /// As many tries as are no hot loop, of three NetServices.
-const TRIES: usize = 60;
+const TRIES: usize = 30;
 
 async fn tries(proxy: &Proxy, ask: Ask) -> usize {
     let before = ask.count(proxy);

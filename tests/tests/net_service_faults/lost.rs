@@ -45,6 +45,7 @@ async fn whatever_answer_is_lost_nothing_is_made_twice_and_all_is_right() {
                 service.delete().await;
                 scene.net_services[0] = again(&namespace, "headless").await;
             }
+            Ask::TellStatus => scene.add(1).await,
             Ask::PatchService => scene.net_services[1].edit(json!({"publishNotReadyAddresses": true})).await,
             Ask::DeleteSlice => scene.net_services[1].edit(json!({"ports": [{"name": "sip", "port": 5061}]})).await,
             Ask::DeleteService => scene.net_services[1].edit(json!({"type": "Headless"})).await,

@@ -3,6 +3,7 @@
 
 #![cfg(test)]
 
+mod by_hand;
 mod expired;
 mod fights;
 mod leaders;
@@ -12,6 +13,7 @@ mod outage;
 mod refused;
 mod revoked;
 mod scene;
+mod storm;
 mod throttled;
 mod wire;
 

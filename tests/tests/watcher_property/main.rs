@@ -15,7 +15,6 @@ mod judge;
 mod lanes;
 mod operation;
 mod pods;
-mod random;
 mod sequence;
 mod services;
 mod settled;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::random::Random;
+use cluster_tests::random::Random;
 
 /// The names that pods are created under, again and again.
 pub(crate) const NAMES: [&str; 4] = ["app-0", "app-1", "app-2", "app-3"];

@@ -6,14 +6,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cluster_tests::harness::{ControlPlane, Event, Namespace, Service, eventually};
+use cluster_tests::{
+    harness::{ControlPlane, Event, Namespace, Service, eventually},
+    random::Random,
+};
 use common::labels::{CREATOR_LABEL, POD_NAME_ANNOTATION, POD_UID_ANNOTATION};
 
 use crate::{
     judge::Deletion,
     operation::{self, Operation, Owner, WATCHERS, Weather},
     pods::{Life, Living},
-    random::Random,
     services::Hands,
     settled::{self, DEADLINE},
     watchers::Place,

@@ -5,10 +5,11 @@ use std::time::Duration;
 use cluster_tests::{
     harness::{Namespace, Run, Running, Signal},
     proxy::{Action, Answer, NewConnections, Proxy, Seen},
+    random::Random,
 };
 use http::{Method, StatusCode};
 
-use crate::{operation::Weather, random::Random};
+use crate::operation::Weather;
 
 /// A place for a watcher, with a proxy of its own.
 pub(crate) struct Place<'a> {

@@ -2,29 +2,33 @@
 
 /// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
 #[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// Begins with this seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
     /// Another generator, which goes its own way.
-    pub(crate) fn split(&mut self) -> Self {
+    #[must_use]
+    pub fn split(&mut self) -> Self {
         Self(self.next())
     }
 
     /// Less than `end`.
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
+    pub fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 
     /// True so many times out of a hundred.
-    pub(crate) fn percent(&mut self, percent: u64) -> bool {
+    pub fn percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    pub(crate) fn one_of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+    /// One of these, of which there must be some.
+    pub fn one_of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
         let index = self.below(all.len() as u64);
         &all[usize::try_from(index).unwrap_or_default()]
     }
