@@ -64,12 +64,13 @@ impl Telling {
         if self.told.get(&*pod.uid) == Some(&pod.networks_hash) {
             return;
         }
-        tracing::warn!(namespace, pod = %pod.name, problems, "a pod's annotation {STATUS_ANNOTATION} cannot be read whole");
         let told = event(namespace, pod, problems, Timestamp::now());
         // Closed is no failure: Events are not permitted, which was said.
-        if !matches!(self.queue.try_send(told), Err(mpsc::error::TrySendError::Full(_))) {
-            self.told.insert(pod.uid.as_ref().into(), pod.networks_hash);
+        if matches!(self.queue.try_send(told), Err(mpsc::error::TrySendError::Full(_))) {
+            return;
         }
+        tracing::warn!(namespace, pod = %pod.name, problems, "a pod's annotation {STATUS_ANNOTATION} cannot be read whole");
+        self.told.insert(pod.uid.as_ref().into(), pod.networks_hash);
     }
 
     /// Forgets all pods but these `count`, once most of what is remembered is of others: that is seldom, and costs little each
