@@ -1,6 +1,6 @@
 //! NetService: Services whose endpoints are pods' addresses on additional networks.
 //!
-//! [`network`] reads what pods say about their networks, [`endpoints`], [`service`], [`slices`] and [`status`] decide what should
+//! [`network`] reads what pods say about their networks, [`endpoints`], [`verdict`], [`slices`] and [`status`] decide what should
 //! be, [`plan`] what is to be done: pure. [`apply`] does it. [`index`] holds what the watches report, [`controller`] runs it all
 //! while [`lease`] says so.
 
@@ -18,6 +18,7 @@ pub mod network;
 pub mod object;
 pub mod plan;
 pub mod pod;
+pub mod problem;
 pub mod pulse;
 pub mod refusal;
 pub mod resource;
@@ -27,5 +28,6 @@ pub mod slices;
 pub mod status;
 pub mod store;
 pub mod telling;
+pub mod verdict;
 pub mod watched;
 pub mod work;

@@ -9,9 +9,10 @@ use crate::{
     pod::Pod,
     refusal::What,
     resource::{Group, ServiceType, Spec},
-    service::{self, Service, Verdict},
+    service::Service,
     slices::{self, Slice, SliceChange},
     status::{self, Reason, Told},
+    verdict::{Verdict, judge as judge_service},
 };
 
 /// What is there.
@@ -81,7 +82,7 @@ pub fn plan(net_service: &NetService, situation: &Situation<'_>) -> Vec<Change> 
         let mut refused = situation.refused.iter();
         refused.find(|(refused, _)| *refused == what).map(|&(_, text)| text.to_owned())
     };
-    let (service, trouble) = match (service::judge(net_service, spec, situation.service), situation.service) {
+    let (service, trouble) = match (judge_service(net_service, spec, situation.service), situation.service) {
         (Verdict::Wait, Some(service)) => match waits_for(net_service, service) {
             // In a moment it is gone.
             None => return Vec::new(),

@@ -27,6 +27,9 @@ const TIME: Duration = Duration::from_secs(10);
 /// The longest message that the API takes.
 const LONGEST: usize = 1024;
 
+/// As much of a pod's name as leaves room for the rest of an Event's name, which may have 253 bytes.
+const NAMED: usize = 253 - ".0123456789abcdef".len();
+
 /// The reason that Events name.
 const REASON: &str = "InvalidNetworkStatus";
 
@@ -61,12 +64,13 @@ impl Telling {
         if self.told.get(&*pod.uid) == Some(&pod.networks_hash) {
             return;
         }
-        tracing::warn!(namespace, pod = %pod.name, problems, "a pod's annotation {STATUS_ANNOTATION} cannot be read whole");
         let told = event(namespace, pod, problems, Timestamp::now());
         // Closed is no failure: Events are not permitted, which was said.
-        if !matches!(self.queue.try_send(told), Err(mpsc::error::TrySendError::Full(_))) {
-            self.told.insert(pod.uid.as_ref().into(), pod.networks_hash);
+        if matches!(self.queue.try_send(told), Err(mpsc::error::TrySendError::Full(_))) {
+            return;
         }
+        tracing::warn!(namespace, pod = %pod.name, problems, "a pod's annotation {STATUS_ANNOTATION} cannot be read whole");
+        self.told.insert(pod.uid.as_ref().into(), pod.networks_hash);
     }
 
     /// Forgets all pods but these `count`, once most of what is remembered is of others: that is seldom, and costs little each
@@ -103,7 +107,10 @@ async fn write(api: Api, mut waiting: mpsc::Receiver<Told>) {
 
 /// The name follows from the pod and the text, so that nothing is told twice, whoever tells it.
 fn event(namespace: &str, pod: &Pod, problems: &str, now: Timestamp) -> Told {
-    let name = format!("{}.{:016x}", pod.name, pod.networks_hash ^ uid_bits(&pod.uid));
+    let pod_name = &pod.name[..pod.name.floor_char_boundary(NAMED)];
+    // No part of a name ends otherwise than with a letter or a digit.
+    let pod_name = pod_name.trim_end_matches(['-', '.']);
+    let name = format!("{pod_name}.{:016x}", pod.networks_hash ^ uid_bits(&pod.uid));
     let mut message = format!("annotation {STATUS_ANNOTATION} {problems}; what can be read of it is used");
     message.truncate(message.floor_char_boundary(LONGEST));
     let now = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
@@ -179,6 +186,9 @@ mod tests {
         assert_eq!(one.name, told(&pod("0b6f", "{")).name, "the same again");
         assert_ne!(one.name, told(&pod("0b6f", "[7]")).name, "another text");
         assert_ne!(one.name, told(&pod("0b70", "{")).name, "another pod");
+        let named = Pod { name: format!("{}-b", "a".repeat(235)).into(), ..pod("0b6f", "{") };
+        let name = told(&named).name;
+        assert!(name.len() <= 253 && name.starts_with("aaa") && name.contains("aa."), "{name}");
         let long = told(&pod("0b6f", &format!("[\"{}\", 7, 8, 9]", "ä".repeat(3000))));
         assert!(long.event["message"].as_str().unwrap().len() <= LONGEST);
     }

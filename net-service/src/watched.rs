@@ -10,7 +10,7 @@ use common::api::{
 use tokio::sync::mpsc;
 
 use crate::{
-    index::Report, names::SERVICE_NAME_LABEL, net_service, pod, pulse::Pulse, resource::Group, service::Service,
+    apply, index::Report, names::SERVICE_NAME_LABEL, net_service, pod, pulse::Pulse, resource::Group, service::Service,
     slices::Slice,
 };
 
@@ -38,8 +38,7 @@ impl Watched {
 
     fn resource(self) -> Resource {
         match self {
-            Self::NetServices(Group::Own) => Resource::NetServices,
-            Self::NetServices(Group::Original) => Resource::OriginalNetServices,
+            Self::NetServices(group) => apply::resource(group),
             Self::Pods => Resource::Pods,
             Self::Services => Resource::Services,
             Self::Slices => Resource::EndpointSlices,
