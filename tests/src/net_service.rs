@@ -32,8 +32,9 @@ const ACCOUNT_FILE: &str = "permissions/least-privilege/watcher.yaml";
 /// machine.
 pub const PROMPT: Duration = Duration::from_secs(2);
 
-/// How long anything else may take, on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// How long anything else may take, on a busy machine. Kubernetes' garbage collector looks for new kinds each 30 seconds: what a
+/// NetService owned may stay that long right after the definitions were installed.
+pub const PATIENCE: Duration = Duration::from_secs(75);
 
 /// A namespace of the shared control plane with NetServices in it, and the shipped permissions; none where there is no
 /// control plane.
