@@ -70,18 +70,19 @@ pub fn plan(net_service: &NetService, situation: &Situation<'_>) -> Vec<Change> 
         Ok(spec) => spec,
         Err(problem) => return tell(Reason::InvalidSpec, problem.clone()),
     };
+    let refused = |what| {
+        let mut refused = situation.refused.iter();
+        refused.find(|(refused, _)| *refused == what).map(|&(_, text)| text.to_owned())
+    };
     let beaten = |message: String| {
-        let left = slices::left(&situation.slices).into_iter().map(Change::Slice);
+        let may_leave = refused(What::Slices).is_none();
+        let left = slices::left(&situation.slices).into_iter().filter(|_| may_leave).map(Change::Slice);
         left.chain(tell(Reason::NameConflict, message)).collect()
     };
     if let Some(group) = situation.first {
         let key = &net_service.key;
         return beaten(format!("NetService {key} of group {group} was first: give one of them another name"));
     }
-    let refused = |what| {
-        let mut refused = situation.refused.iter();
-        refused.find(|(refused, _)| *refused == what).map(|&(_, text)| text.to_owned())
-    };
     let (service, trouble) = match (judge_service(net_service, spec, situation.service), situation.service) {
         (Verdict::Wait, Some(service)) => match waits_for(net_service, service) {
             // In a moment it is gone.

@@ -398,6 +398,8 @@ fn behaviour_3_a_service_of_somebody_else_has_no_endpoints_of_ours() {
     let mut world = World::new(headless()).with_pods(2).settled();
     let beaten = world.plan_with(None, Some(Group::Original));
     assert_eq!(slice_deletes(&beaten), 2, "the other NetService has the Service now: {beaten:?}");
+    let told = world.plan_with(Some((What::Slices, "denied by a policy")), Some(Group::Original));
+    assert_eq!((slice_deletes(&told), told.len()), (0, 1), "not at once again");
     world.service.as_mut().unwrap()["metadata"]["ownerReferences"] =
         json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": "c1", "controller": true}]);
     let labelled = world.slices.values_mut().next().unwrap();
