@@ -63,7 +63,10 @@ pub fn plan(net_service: &NetService, situation: &Situation<'_>) -> Vec<Change> 
         return Vec::new();
     }
     let tell = |reason, message: String| {
-        let told = Told { has_service: false, node_ports: Vec::new(), endpoints: 0, reason, message };
+        // What was made before works on.
+        let service = situation.service.filter(|service| service.is_of(net_service));
+        let node_ports = service.map(Service::node_ports).unwrap_or_default();
+        let told = Told { has_service: service.is_some(), node_ports, endpoints: 0, reason, message };
         status::change(net_service, told, situation.now).map(Change::Status).into_iter().collect()
     };
     let spec = match &net_service.spec {

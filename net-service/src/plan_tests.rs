@@ -424,6 +424,17 @@ fn behaviour_4_a_node_port_can_move_from_one_port_to_another() {
 }
 
 #[test]
+fn behaviour_12_a_spec_that_becomes_invalid_leaves_the_service_and_says_so() {
+    let mut world = World::new(node_port()).with_pods(1).settled();
+    world.net_service["spec"]["netAttachDef"] = json!("");
+    let done = world.settle();
+    assert!(matches!(&done[..], [Change::Status(_)]), "{done:?}");
+    assert_eq!(world.condition().0, "InvalidSpec");
+    assert_eq!(world.net_service["status"]["service"], "sip");
+    assert_eq!(world.net_service["status"]["nodePorts"], json!([30000]));
+}
+
+#[test]
 fn behaviour_2_a_service_that_may_not_be_deleted_works_on() {
     let mut world = World::new(headless()).with_pods(2).settled();
     world.net_service["spec"]["type"] = json!("ClusterIP");
