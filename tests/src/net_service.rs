@@ -4,6 +4,7 @@ use std::{fmt, fmt::Write as _, time::Duration};
 
 use common::labels::WATCHER;
 use k8s_openapi::api::{
+    coordination::v1::Lease,
     core::v1::{Pod as PodObject, Service},
     discovery::v1::EndpointSlice,
 };
@@ -12,7 +13,7 @@ use kube::{
     api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
 };
 use net_service::{
-    names::{SERVICE_NAME_LABEL, SLICES_MANAGED_BY, SLICES_MANAGED_BY_LABEL},
+    names::{MANAGER, SERVICE_NAME_LABEL, SLICES_MANAGED_BY, SLICES_MANAGED_BY_LABEL},
     network::STATUS_ANNOTATION,
     resource::{Group, KIND},
 };
@@ -63,6 +64,16 @@ pub async fn start(namespace: &Namespace<'_>) -> Running {
     let running = controller(namespace).await.spawn();
     running.logged("watching NetServices", |_| true).await;
     running
+}
+
+/// Who holds the Lease: the candidate's pod, an underscore, and what tells its runs apart; empty where nobody does.
+///
+/// # Panics
+/// When nobody ever did.
+pub async fn holder(namespace: &Namespace<'_>) -> String {
+    let leases: Api<Lease> = namespace.api();
+    let lease = leases.get(MANAGER).await.unwrap_or_else(|error| panic!("no Lease {MANAGER}: {error}"));
+    lease.spec.and_then(|spec| spec.holder_identity).unwrap_or_default()
 }
 
 /// The NetServices of a group.

@@ -1,7 +1,8 @@
 //! What test pods run: an application that serves the file it got, and asks others when told to. It is the container that
 //! holds a pod's network, too: there it is started without any of an application's variables, and just waits.
 //!
-//! PORTS: where to listen on all addresses, separated by commas (8558,55001, the documented ports, by default).
+//! PORTS: where to listen on all addresses, separated by commas (8558,55001, the documented ports, by default): for HTTP, and for
+//! datagrams, each of which is answered like `GET /`.
 //! FILE: what `GET /file` answers (/nodeport/nodeport.conf by default). `GET /`: the host's name, which is the pod's.
 //! `GET /dial/HOST:PORT/PATH`: what `GET /PATH` answers there. `GET /resolve/NAME`: the addresses that the name has here, in
 //! order, each in a line.
@@ -10,7 +11,7 @@ use std::{
     collections::BTreeSet,
     env, fs,
     io::{self, BufRead, BufReader, Read, Write},
-    net::{IpAddr, Ipv6Addr, TcpListener, TcpStream, ToSocketAddrs},
+    net::{IpAddr, Ipv6Addr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket},
     thread,
     time::Duration,
 };
@@ -28,6 +29,8 @@ async fn main() -> io::Result<()> {
             let port: u16 = port.parse().map_err(io::Error::other)?;
             let listener = TcpListener::bind((Ipv6Addr::UNSPECIFIED, port))?;
             thread::spawn(move || serve(&listener));
+            let socket = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, port))?;
+            thread::spawn(move || echo(&socket));
         }
     }
     terminate.recv().await;
@@ -38,6 +41,18 @@ fn serve(listener: &TcpListener) {
     for stream in listener.incoming().flatten() {
         thread::spawn(move || answer(stream));
     }
+}
+
+fn echo(socket: &UdpSocket) {
+    loop {
+        // What is reported here is that somebody before did not wait for the answer.
+        let Ok((_, from)) = socket.recv_from(&mut []) else { continue };
+        let _ = socket.send_to(host_name().as_bytes(), from);
+    }
+}
+
+fn host_name() -> String {
+    env::var("HOSTNAME").unwrap_or_default()
 }
 
 fn answer(mut stream: TcpStream) -> io::Result<()> {
@@ -53,7 +68,7 @@ fn answer(mut stream: TcpStream) -> io::Result<()> {
     } else if path == "/file" {
         fs::read_to_string(env::var("FILE").as_deref().unwrap_or("/nodeport/nodeport.conf"))
     } else {
-        Ok(env::var("HOSTNAME").unwrap_or_default())
+        Ok(host_name())
     };
     let (status, body) = match answer {
         Ok(body) => ("200 OK", body),

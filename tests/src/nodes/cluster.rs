@@ -12,16 +12,16 @@ use std::{
     time::Duration,
 };
 
-use k8s_openapi::api::core::v1::Node as Object;
+use k8s_openapi::api::core::v1::{Node as Object, Pod};
 use kube::Api;
 use tokio::sync::{OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::{
-    AdditionalNetwork, Answer, Image, NODES, Network, NodeName, dial, dns, image,
+    AdditionalNetwork, Answer, Image, NODES, Network, NodeName, Protocol, dial, dns, image,
     machine::Machine,
     networks,
     node::{self, Access, Node, Program, SANDBOX_IMAGE},
-    preflight,
+    pods, preflight,
 };
 use crate::harness::{
     ControlPlane, Signal, StartError, cargo,
@@ -46,6 +46,15 @@ pub enum Kind {
     Plain,
     /// The additional networks too, by Multus, and a DNS.
     Networks,
+}
+
+/// What of a pod can be killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The container of a pod that has one.
+    Container,
+    /// What holds its networks: all of it starts again, with other addresses.
+    Sandbox,
 }
 
 /// A control plane and two nodes. Dropping it ends them.
@@ -185,6 +194,12 @@ impl Cluster {
         tokio::task::spawn_blocking(move || dial::get(&network, address, &path)).await.expect("it does not panic")
     }
 
+    /// Asks who is there, once, from a network.
+    pub async fn who(&self, from: Network, protocol: Protocol, address: SocketAddr) -> Answer {
+        let network = self.machine.network(from);
+        tokio::task::spawn_blocking(move || dial::who(&network, protocol, address)).await.expect("it does not panic")
+    }
+
     /// Asks until it is answered: kube-proxy takes a moment to learn of a Service.
     ///
     /// # Panics
@@ -200,11 +215,26 @@ impl Cluster {
     ///
     /// # Panics
     /// When one never does, or another one does.
-    pub async fn reach_each(&self, from: Network, address: SocketAddr, names: &BTreeSet<String>) {
+    pub async fn reach_each(&self, from: Network, protocol: Protocol, address: SocketAddr, names: &BTreeSet<String>) {
         let mut answered = BTreeSet::new();
-        eventually(REACHABLE, &format!("all of {names:?} have answered at {address}"), async || {
-            answered.insert(self.reach(from, address, "/").await);
-            if answered == *names { Ok(()) } else { Err(format!("{answered:?}")) }
+        eventually(REACHABLE, &format!("all of {names:?} have answered at {protocol:?} {address}"), async || {
+            let answer = self.who(from, protocol, address).await.body();
+            answered.extend(answer.clone());
+            if answered == *names { Ok(()) } else { Err(format!("{answered:?}, at last {answer:?}")) }
+        })
+        .await;
+    }
+
+    /// Asks until it is refused.
+    ///
+    /// # Panics
+    /// When it never is.
+    pub async fn refused(&self, from: Network, protocol: Protocol, address: SocketAddr) {
+        eventually(REACHABLE, &format!("{protocol:?} {address} is refused from {from:?}"), async || {
+            match self.who(from, protocol, address).await {
+                Answer::Refused => Ok(()),
+                other => Err(format!("{other:?}")),
+            }
         })
         .await;
     }
@@ -232,6 +262,21 @@ impl Cluster {
     /// When it fails.
     pub async fn ctr(&self, node: NodeName, args: &[&str]) -> String {
         self.containers(node, args).await.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Kills a part of a pod, which its kubelet then starts again.
+    ///
+    /// # Panics
+    /// When it does not run.
+    pub async fn kill(&self, pod: &Pod, part: Part) {
+        let (node, uid) = (pods::node(pod), pod.metadata.uid.as_deref().unwrap_or_default());
+        let kind = match part {
+            Part::Container => "container",
+            Part::Sandbox => "sandbox",
+        };
+        let filter = format!("labels.\"io.kubernetes.pod.uid\"=={uid},labels.\"io.cri-containerd.kind\"=={kind}");
+        let id = self.ctr(node, &["containers", "list", "--quiet", &filter]).await;
+        self.ctr(node, &["tasks", "kill", "--signal", "SIGKILL", id.trim()]).await;
     }
 
     /// Stops a program of a node, and waits until it has ended.

@@ -1,8 +1,8 @@
-//! Plain HTTP from a network of the machine, as a client there would see it.
+//! Plain HTTP and datagrams from a network of the machine, as a client there would see them.
 
 use std::{
     io::{self, Read, Write},
-    net::{SocketAddr, TcpStream},
+    net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket},
     path::Path,
     time::Duration,
 };
@@ -11,6 +11,15 @@ use crate::harness::network;
 
 /// Long enough for a node on a busy machine, short enough to see that nobody answers.
 const TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How somebody is asked who is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// By HTTP.
+    Tcp,
+    /// By a datagram.
+    Udp,
+}
 
 /// What became of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +50,20 @@ impl Answer {
 /// Asks once, from a network.
 #[must_use]
 pub fn get(from: &Path, address: SocketAddr, path: &str) -> Answer {
-    match network::inside(from, || ask(address, path)) {
+    answer(network::inside(from, || ask(address, path)))
+}
+
+/// Asks once, from a network, who is there.
+#[must_use]
+pub(super) fn who(from: &Path, protocol: Protocol, address: SocketAddr) -> Answer {
+    match protocol {
+        Protocol::Tcp => get(from, address, "/"),
+        Protocol::Udp => answer(network::inside(from, || exchange(address))),
+    }
+}
+
+fn answer(result: io::Result<String>) -> Answer {
+    match result {
         Ok(body) => Answer::Body(body),
         Err(error) => match error.kind() {
             io::ErrorKind::ConnectionRefused => Answer::Refused,
@@ -49,6 +71,16 @@ pub fn get(from: &Path, address: SocketAddr, path: &str) -> Answer {
             _ => Answer::Failed(error.to_string()),
         },
     }
+}
+
+fn exchange(address: SocketAddr) -> io::Result<String> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    socket.connect(address)?;
+    socket.set_read_timeout(Some(TIMEOUT))?;
+    socket.send(b"who?")?;
+    let mut name = [0; 256];
+    let length = socket.recv(&mut name)?;
+    Ok(String::from_utf8_lossy(&name[..length]).into_owned())
 }
 
 fn ask(address: SocketAddr, path: &str) -> io::Result<String> {

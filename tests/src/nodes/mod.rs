@@ -4,6 +4,7 @@ mod addresses;
 mod cluster;
 mod dial;
 mod dns;
+pub mod every_node;
 mod image;
 mod machine;
 pub mod networks;
@@ -14,8 +15,8 @@ pub mod preflight;
 
 use addresses::ADDRESSES;
 pub use addresses::{ADDITIONAL_NETWORKS, AdditionalNetwork, CLIENT, CONTROL_PLANE, NODES, NodeName};
-pub use cluster::{Cluster, Guard, Kind};
-pub use dial::{Answer, get};
+pub use cluster::{Cluster, Guard, Kind, Part};
+pub use dial::{Answer, Protocol, get};
 pub use image::Image;
 pub use machine::Network;
 pub use node::Program;

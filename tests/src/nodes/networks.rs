@@ -11,6 +11,7 @@ use kube::{
     Api, Client,
     api::{ApiResource, DynamicObject, PostParams},
 };
+use net_service::network::STATUS_ANNOTATION;
 use serde_json::{Value, json};
 
 use super::{ADDITIONAL_NETWORKS, AdditionalNetwork, permissions::permit, pods};
@@ -25,8 +26,8 @@ const KNOWN: Duration = Duration::from_secs(30);
 /// The group of NetworkAttachmentDefinitions.
 const GROUP: &str = "k8s.cni.cncf.io";
 
-/// Where Multus says on a pod which networks it is attached to.
-const STATUS: &str = "k8s.v1.cni.cncf.io/network-status";
+/// Where a pod says which networks it is to be attached to, as in `core,default/access`.
+pub const NETWORKS_ANNOTATION: &str = "k8s.v1.cni.cncf.io/networks";
 
 /// Their plural.
 const DEFINITIONS: &str = "network-attachment-definitions";
@@ -88,13 +89,18 @@ pub async fn define_in_namespace(namespace: &Namespace<'_>) {
 /// When it says none.
 #[must_use]
 pub fn address(pod: &Pod, network: AdditionalNetwork) -> IpAddr {
-    let status = pod.metadata.annotations.as_ref().and_then(|all| all.get(STATUS));
-    let networks: Value = status.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    attached(pod, network).unwrap_or_else(|| panic!("{} has no address on {network}", pods::name(pod)))
+}
+
+/// The same, where it says one.
+#[must_use]
+pub fn attached(pod: &Pod, network: AdditionalNetwork) -> Option<IpAddr> {
+    let status = pod.metadata.annotations.as_ref()?.get(STATUS_ANNOTATION)?;
+    let networks: Value = serde_json::from_str(status).ok()?;
     // NAMESPACE/NAME, but for the pod's own network.
     let is_it = |name: &str| name.split_once('/').is_some_and(|(_, name)| name == network.as_str());
     let found = networks.as_array().into_iter().flatten().find(|it| it["name"].as_str().is_some_and(is_it));
-    let address = found.and_then(|it| it["ips"][0].as_str()?.parse().ok());
-    address.unwrap_or_else(|| panic!("{} has no address on {network}: {status:?}", pods::name(pod)))
+    found?["ips"][0].as_str()?.parse().ok()
 }
 
 async fn define_in(admin: &Client, namespace: &str) {

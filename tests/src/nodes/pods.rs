@@ -1,11 +1,11 @@
 //! Pods that kubelets run, waited for and described.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{collections::BTreeSet, net::SocketAddr, time::Duration};
 
 use k8s_openapi::api::core::v1::{Event, Pod, Service};
 use kube::{
     Api,
-    api::{ListParams, LogParams},
+    api::{ListParams, LogParams, PostParams},
 };
 use serde_json::{Value, json};
 
@@ -26,6 +26,29 @@ pub async fn apply(namespace: &Namespace<'_>, file: &str) {
     let mut documents = manifests::read(file);
     documents.iter_mut().for_each(use_application);
     manifests::create(&namespace.admin(), namespace.name(), documents).await;
+}
+
+/// Creates a pod that runs nothing but the application, on this node, and returns it when it is ready. It has these labels and
+/// annotations, and its name as a label.
+///
+/// # Panics
+/// When the API refuses it, or it does not get ready.
+pub async fn plain(namespace: &Namespace<'_>, name: &str, node: NodeName, metadata: Value) -> Pod {
+    let mut pod = json!({
+        "metadata": metadata,
+        "spec": {
+            "nodeName": node.as_str(),
+            "enableServiceLinks": false,
+            "automountServiceAccountToken": false,
+            "containers": [{"name": "application", "image": APPLICATION}],
+        },
+    });
+    pod["metadata"]["name"] = name.into();
+    pod["metadata"]["labels"]["name"] = name.into();
+    let pod: Pod = serde_json::from_value(pod).expect("a pod");
+    let created = namespace.api().create(&PostParams::default(), &pod).await;
+    created.unwrap_or_else(|error| panic!("cannot create pod {name}: {error}"));
+    ready(namespace, &format!("name={name}"), 1).await.remove(0)
 }
 
 /// Puts the test's application in place of every container but the project's own, with its ports and the file it reads.
@@ -85,15 +108,27 @@ pub async fn ready(namespace: &Namespace<'_>, labels: &str, count: usize) -> Vec
 /// Ready and not being deleted.
 #[must_use]
 pub fn is_ready(pod: &Pod) -> bool {
+    pod.metadata.deletion_timestamp.is_none() && serves(pod)
+}
+
+/// Ready, being deleted or not.
+#[must_use]
+pub fn serves(pod: &Pod) -> bool {
     let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let mut ready = conditions.filter(|condition| condition.type_ == "Ready");
-    pod.metadata.deletion_timestamp.is_none() && ready.any(|condition| condition.status == "True")
+    ready.any(|condition| condition.status == "True")
 }
 
 /// Its name.
 #[must_use]
 pub fn name(pod: &Pod) -> &str {
     pod.metadata.name.as_deref().unwrap_or_default()
+}
+
+/// Their names.
+#[must_use]
+pub fn names(pods: &[Pod]) -> BTreeSet<String> {
+    pods.iter().map(|pod| name(pod).to_owned()).collect()
 }
 
 /// Where it runs.

@@ -3,10 +3,7 @@
 use std::time::{Duration, Instant};
 
 use cluster_tests::harness::{Event, Namespace, Running, Signal, eventually};
-use cluster_tests::net_service::{self as scene, NetPod, NetService, PATIENCE, ready};
-use k8s_openapi::api::coordination::v1::Lease;
-use kube::Api;
-use net_service::names::MANAGER;
+use cluster_tests::net_service::{self as scene, NetPod, NetService, PATIENCE, holder, ready};
 use serde_json::json;
 
 /// The controller's requests that change something.
@@ -83,12 +80,6 @@ async fn behaviour_10_a_few_writes_make_many_endpoints() {
     since.sort();
     assert_eq!(since.len(), 3, "Service, slice, status: {since:#?}");
     running.terminate().await.expect_code(0);
-}
-
-async fn holder(namespace: &Namespace<'_>) -> String {
-    let leases: Api<Lease> = namespace.api();
-    let lease = leases.get(MANAGER).await.unwrap();
-    lease.spec.unwrap().holder_identity.unwrap_or_default()
 }
 
 /// Of two controllers the one that leads, and the one that stands by.

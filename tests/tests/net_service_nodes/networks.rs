@@ -1,14 +1,12 @@
 //! Pods get their addresses on additional networks, reach each other there, and give them back.
 
-use std::net::SocketAddr;
-
 use cluster_tests::{
     harness::eventually,
     nodes::{ADDITIONAL_NETWORKS, Cluster, NODES, Network, networks, pods},
 };
 use k8s_openapi::api::apps::v1::Deployment;
 
-use super::support::{PORT, addresses, attached, dial};
+use super::support::{addresses, at, attached, dial};
 
 #[tokio::test]
 async fn pods_have_an_address_on_each_network_and_reach_each_other_there_across_nodes() {
@@ -20,7 +18,7 @@ async fn pods_have_an_address_on_each_network_and_reach_each_other_there_across_
     for network in ADDITIONAL_NETWORKS {
         assert_eq!(addresses(&pods, network).len(), pods.len(), "each has one of its own on {network}");
         for to in &pods {
-            let address = SocketAddr::new(networks::address(to, network), PORT);
+            let address = at(to, network);
             for from in pods.iter().filter(|from| pods::node(from) != pods::node(to)) {
                 assert_eq!(dial(&cluster, from, address).await, pods::name(to), "from the other node, on {network}");
             }

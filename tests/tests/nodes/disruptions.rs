@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use cluster_tests::{
     harness::{Namespace, eventually, manifests},
-    nodes::{Cluster, NODES, Network, NodeName, Program, pods},
+    nodes::{Cluster, NODES, Network, NodeName, Part, Program, pods},
 };
 use common::labels::POD_UID_ANNOTATION;
 use k8s_openapi::api::{
@@ -166,10 +166,8 @@ async fn a_sandbox_that_is_killed_runs_the_creator_again_to_the_same_file() {
     let life = Life::begin(&cluster, Owner::Pod, 2).await;
     let before = life.settled(2).await;
     let files = life.files(&before).await;
-    for (uid, pod) in &before {
-        let filter = format!("labels.\"io.kubernetes.pod.uid\"=={uid},labels.\"io.cri-containerd.kind\"==sandbox");
-        let sandbox = cluster.ctr(pods::node(pod), &["containers", "list", "--quiet", &filter]).await;
-        cluster.ctr(pods::node(pod), &["tasks", "kill", "--signal", "SIGKILL", sandbox.trim()]).await;
+    for pod in before.values() {
+        cluster.kill(pod, Part::Sandbox).await;
     }
     for (uid, pod) in &before {
         eventually(SETTLED, "its init container has run again", async || {
@@ -196,8 +194,8 @@ async fn a_kubelet_that_restarts_runs_nothing_again() {
         cluster.stop(node, Program::Kubelet).await;
         cluster.resume(node, Program::Kubelet).await;
     }
-    let marker = super::support::plain_pod(&life.namespace, "marker", NodeName::Node1, &[]).await;
-    super::support::plain_pod(&life.namespace, "marker-2", NodeName::Node2, &[]).await;
+    let marker = pods::plain(&life.namespace, "marker", NodeName::Node1, json!({})).await;
+    pods::plain(&life.namespace, "marker-2", NodeName::Node2, json!({})).await;
     assert!(pods::is_ready(&marker), "the new kubelets work");
     let after = life.settled(2).await;
     for (uid, pod) in &before {

@@ -5,8 +5,9 @@ use cluster_tests::{
     nodes::{Answer, Cluster, NODES, Network, NodeName, pods},
 };
 use k8s_openapi::api::core::v1::{Pod, Service};
+use serde_json::json;
 
-use super::support::{change_template, plain_pod};
+use super::support::change_template;
 
 /// The documented ports of the application, by their names in the template.
 const PORTS: [(&str, &str, u16); 2] =
@@ -49,7 +50,7 @@ async fn the_documented_deployment_is_reachable_at_what_its_file_says() {
         assert!(file.contains(&format!("port = {target}\n")), "{name} is bound to what it listens on: {file}");
     }
 
-    let elsewhere = plain_pod(&namespace, "elsewhere", node.other(), &[]).await;
+    let elsewhere = pods::plain(&namespace, "elsewhere", node.other(), json!({})).await;
     for port in ports {
         let address = node.at(port);
         assert_eq!(cluster.reach(Network::Client, address, "/").await, pods::name(&pod), "from outside both nodes");

@@ -6,14 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use cluster_tests::{harness::Namespace, nodes::pods};
-use common::labels::POD_UID_ANNOTATION;
-use futures_util::StreamExt;
-use k8s_openapi::api::core::v1::{Pod, Service};
-use kube::{
-    Api, ResourceExt,
-    api::{ListParams, WatchEvent, WatchParams},
+use cluster_tests::{
+    harness::{Change, Namespace, observe},
+    nodes::pods,
 };
+use common::labels::POD_UID_ANNOTATION;
+use k8s_openapi::api::core::v1::{Pod, Service};
+use kube::{Api, ResourceExt, api::ListParams};
 use tokio::task::JoinHandle;
 
 /// What happened.
@@ -59,8 +58,8 @@ impl Observer {
         let (pods, services) = (namespace.api(), namespace.api());
         let (first_pods, first_services) = (nothing_yet(&pods, pod).await, nothing_yet(&services, service).await);
         Self {
-            pods: tokio::spawn(watch(pods, pod, first_pods, ended.clone())),
-            services: tokio::spawn(watch(services, service, first_services, ended)),
+            pods: tokio::spawn(observe(pods, first_pods, ended.clone(), |change| event(change, pod))),
+            services: tokio::spawn(observe(services, first_services, ended, |change| event(change, service))),
             end,
         }
     }
@@ -89,39 +88,10 @@ where
     list.metadata.resource_version.unwrap()
 }
 
-async fn watch<K>(
-    api: Api<K>,
-    read: fn(bool, &K) -> Option<What>,
-    mut version: String,
-    mut ended: tokio::sync::watch::Receiver<()>,
-) -> Vec<Event>
-where
-    K: kube::Resource + Clone + std::fmt::Debug + serde::de::DeserializeOwned,
-{
-    let mut stream = Box::pin(api.watch(&WatchParams::default(), &version).await.unwrap());
-    let mut seen = Vec::new();
-    loop {
-        let event = tokio::select! {
-            // Only what has not arrived by then is not seen.
-            biased;
-            event = stream.next() => event,
-            _ = ended.changed() => return seen,
-        };
-        let Some(event) = event else {
-            // The API server ends each watch after some minutes; it goes on where it was.
-            stream.set(api.watch(&WatchParams::default(), &version).await.unwrap());
-            continue;
-        };
-        let (is_there, object) = match event.unwrap() {
-            WatchEvent::Added(object) | WatchEvent::Modified(object) => (true, object),
-            WatchEvent::Deleted(object) => (false, object),
-            WatchEvent::Bookmark(_) => continue,
-            WatchEvent::Error(error) => panic!("{error:?}"),
-        };
-        version = object.resource_version().unwrap();
-        let revision = version.parse().unwrap();
-        seen.extend(read(is_there, &object).map(|what| Event { revision, what }));
-    }
+fn event<K: kube::Resource>(change: &Change<K>, read: fn(bool, &K) -> Option<What>) -> Option<Event> {
+    let object = change.object();
+    let what = read(matches!(change, Change::There(_)), object)?;
+    Some(Event { revision: object.resource_version().unwrap().parse().unwrap(), what })
 }
 
 /// A pod of the documented Deployment; the watcher's has no Service.

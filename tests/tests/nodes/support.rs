@@ -1,31 +1,9 @@
 //! What several scenarios do.
 
-use cluster_tests::{
-    harness::Namespace,
-    nodes::{NodeName, pods},
-};
+use cluster_tests::harness::Namespace;
 use common::labels::CREATOR;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use kube::api::{DeleteParams, PostParams};
-use serde_json::json;
-
-/// Creates a pod that runs nothing but the application, on this node, and returns it when it is ready.
-pub(crate) async fn plain_pod(namespace: &Namespace<'_>, name: &str, node: NodeName, labels: &[(&str, &str)]) -> Pod {
-    let mut all: serde_json::Map<_, _> = labels.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
-    all.insert("name".to_owned(), json!(name));
-    let pod = json!({
-        "metadata": {"name": name, "labels": all},
-        "spec": {
-            "nodeName": node.as_str(),
-            "enableServiceLinks": false,
-            "automountServiceAccountToken": false,
-            "containers": [{"name": "application", "image": pods::APPLICATION}],
-        },
-    });
-    let pod: Pod = serde_json::from_value(pod).unwrap();
-    namespace.api::<Pod>().create(&PostParams::default(), &pod).await.unwrap();
-    pods::ready(namespace, &format!("name={name}"), 1).await.remove(0)
-}
 
 /// Changes the documented Service template.
 pub(crate) async fn change_template(namespace: &Namespace<'_>, from: &str, to: &str) {
@@ -39,6 +17,6 @@ pub(crate) async fn change_template(namespace: &Namespace<'_>, from: &str, to: &
 
 /// Deletes a Service.
 pub(crate) async fn delete_service(namespace: &Namespace<'_>, name: &str) {
-    let services = namespace.api::<k8s_openapi::api::core::v1::Service>();
+    let services = namespace.api::<Service>();
     services.delete(name, &DeleteParams::default()).await.unwrap();
 }
