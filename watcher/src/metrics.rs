@@ -173,11 +173,19 @@ impl Metrics {
             metrics.scans.get_or_create(&Scan { result }).inc_by(0);
         }
         for resource in Watched::ALL {
+            metrics.watch_up.get_or_create(&Watch { resource }).set(0);
             for cause in Cause::ALL {
                 metrics.watch_restarts.get_or_create(&Restart { resource, cause: cause.as_str() }).inc_by(0);
             }
         }
         metrics
+    }
+
+    /// Without the watches of a clean-up that does not run: nobody is to be told that they are down.
+    #[must_use]
+    pub fn without_cleanup(self) -> Self {
+        self.watch_up.clear();
+        self
     }
 
     /// And those of NetServices, which are not there otherwise.
@@ -322,6 +330,8 @@ mod tests {
             [r#"scans_total{result="failure"} 0"#, r#"scans_total{result="success"} 0"#]
         );
         assert_eq!(samples(&metrics, "watch_restarts_total").len(), 10);
+        assert_eq!(samples(&metrics, "watch_up").len(), 2);
+        assert!(samples(&Metrics::new().without_cleanup(), "watch_up").is_empty(), "none that does not run is down");
         assert_eq!(samples(&metrics, "services"), ["services 0"]);
         assert!(samples(&metrics, "last_scan_timestamp_seconds").is_empty(), "no scan, no time");
     }

@@ -153,6 +153,8 @@ fn shown(controllers: &Controllers, pulse: &Pulse) -> (Health, Metrics) {
     let (mut health, mut metrics) = (Health::new(), Metrics::new());
     if controllers.include(choices::Controller::Cleanup) {
         health = health.with_cleanup();
+    } else {
+        metrics = metrics.without_cleanup();
     }
     if controllers.include(choices::Controller::NetService) {
         (health, metrics) = (health.with_net_service(pulse.clone()), metrics.with_net_service());
