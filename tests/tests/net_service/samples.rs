@@ -1,6 +1,9 @@
 //! Behaviour 1: the original's samples, unmodified.
 
-use cluster_tests::net_service::{self as scene, NetPod, NetService, PROMPT, ready};
+use cluster_tests::{
+    harness::eventually,
+    net_service::{self as scene, NetPod, NetService, PATIENCE, PROMPT, ready},
+};
 use kube::api::PostParams;
 use net_service::resource::Group;
 use serde_json::json;
@@ -45,7 +48,11 @@ async fn behaviour_1_the_originals_samples_work_unmodified() {
     }
     let told = empty.told("NetworkNotFound").await;
     assert!(told.contains("no selected pod is attached to network empty"), "{told}");
-    assert_eq!(core.status().await["endpoints"], 3);
+    eventually(PATIENCE, "three are told", async || {
+        let status = core.status().await;
+        if status["endpoints"] == 3 { Ok(()) } else { Err(status) }
+    })
+    .await;
     running.terminate().await.expect_code(0);
 }
 

@@ -1,8 +1,8 @@
 //! Behaviour 2, too: each field of the spec is followed, also where Kubernetes does not change a Service in place.
 
 use cluster_tests::{
-    harness::{ControlPlane, Options},
-    net_service::{self as scene, NetPod, NetService, ready},
+    harness::{ControlPlane, Options, eventually},
+    net_service::{self as scene, NetPod, NetService, PATIENCE, ready},
 };
 use kube::ResourceExt;
 use net_service::resource::Group;
@@ -49,9 +49,14 @@ async fn behaviour_2_each_field_of_the_spec_is_followed() {
     sip.edit(json!({"ports": [{"name": "sip", "port": 5061, "protocol": "UDP"}]})).await;
     let after = sip.service_that("has the other", has_port(5061)).await;
     assert_eq!(after.uid(), before.uid(), "changed in place");
-    let slices = sip.slices().await;
-    let ports: Vec<_> = slices.iter().flat_map(|slice| slice.ports.iter().flatten()).collect();
-    assert!(ports.iter().all(|port| port.port == Some(5061) && port.protocol.as_deref() == Some("UDP")), "{ports:?}");
+    // The slice with the new ports is there before the other one goes.
+    eventually(PATIENCE, "the slices have the other port", async || {
+        let slices = sip.slices().await;
+        let mut ports = slices.iter().flat_map(|slice| slice.ports.iter().flatten());
+        let are_new = ports.all(|port| port.port == Some(5061) && port.protocol.as_deref() == Some("UDP"));
+        if are_new { Ok(()) } else { Err(format!("{slices:?}")) }
+    })
+    .await;
     running.terminate().await.expect_code(0);
 }
 
