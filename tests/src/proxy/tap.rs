@@ -63,6 +63,13 @@ impl Taps {
 }
 
 impl Tapped {
+    /// Whether somebody still receives it. It is over when it has ended, when its connection has, or when the client wants no
+    /// more of it.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        !self.orders.is_closed()
+    }
+
     /// Writes these bytes into the body, between two of the apiserver's pieces. An event of a watch is one piece.
     pub fn write(&self, bytes: impl Into<Bytes>) {
         self.order(Order::Write(bytes.into()));

@@ -1,12 +1,12 @@
 //! Answers that say something else than they should: half a line, no JSON, errors in the stream, events that come twice,
 //! late, or are not true.
 
-use std::time::Duration;
+use std::{iter, time::Duration};
 
 use bytes::Bytes;
 use cluster_tests::{
     harness::{ControlPlane, Pod, Service, all},
-    proxy::{Action, Answer, Proxy, Tapped, tap},
+    proxy::{Action, Answer, Proxy, Tapped, Taps, tap},
 };
 use http::{HeaderValue, StatusCode, header::CONTENT_TYPE};
 use serde_json::{Value, json};
@@ -87,20 +87,45 @@ fn nonsense() -> Vec<(&'static str, Ask, Said)> {
     cases
 }
 
-/// Says it on the watch of this kind that is open now.
-fn say(watches: &mut Vec<Tapped>, ask: Ask, said: Said) {
-    let at = watches.iter().rposition(|watch| ask.is(&watch.seen)).unwrap();
-    match said {
-        Said::Open(bytes) => watches[at].write(bytes),
-        Said::Ended(bytes) => {
-            let watch = watches.remove(at);
-            watch.write(bytes);
-            watch.end();
+/// The watches of one watcher.
+struct Watches {
+    taps: Taps,
+    open: Vec<Tapped>,
+}
+
+impl Watches {
+    fn new(taps: Taps) -> Self {
+        Self { taps, open: Vec::new() }
+    }
+
+    /// Takes out the newest watch of this kind that is open. One that was ended is opened anew after a pause: waits for it.
+    fn take(&mut self, ask: Ask) -> Tapped {
+        self.open.extend(iter::from_fn(|| self.taps.next(Duration::ZERO).ok()));
+        self.open.retain(Tapped::is_open);
+        loop {
+            match self.open.iter().rposition(|watch| ask.is(&watch.seen)) {
+                Some(at) => return self.open.remove(at),
+                None => self.open.push(self.taps.next(DEADLINE).unwrap()),
+            }
         }
-        Said::Broken(bytes) => {
-            let watch = watches.remove(at);
-            watch.write(bytes);
-            watch.cut();
+    }
+
+    /// Says it on the watch of this kind.
+    fn say(&mut self, ask: Ask, said: Said) {
+        let watch = self.take(ask);
+        match said {
+            Said::Open(bytes) => {
+                watch.write(bytes);
+                self.open.push(watch);
+            }
+            Said::Ended(bytes) => {
+                watch.write(bytes);
+                watch.end();
+            }
+            Said::Broken(bytes) => {
+                watch.write(bytes);
+                watch.cut();
+            }
         }
     }
 }
@@ -120,20 +145,17 @@ async fn whatever_a_watch_says_nothing_is_missed_and_nothing_wrong_is_done() {
         proxy.set_rule(always(&Ask::WATCHES, move || Action::Tap(tap.clone())));
         let watcher = through(&proxy, &namespace).await.spawn();
         watching(&watcher).await;
-        let mut watches = vec![taps.next(DEADLINE).unwrap(), taps.next(DEADLINE).unwrap()];
+        let mut watches = Watches::new(taps);
         for (case, ask, said) in cases.split_off(cases.len().saturating_sub(IN_A_ROW)) {
             let fleet = Fleet::launch(&namespace, &format!("app-{}", cases.len()), 2).await;
             let before = proxy.requests().len();
-            say(&mut watches, ask, said);
+            watches.say(ask, said);
             fleet.delete_pods().await;
             let took = fleet.collected(RECOVERED).await;
             let requests = proxy.requests().len() - before;
             println!("{case} ({ask:?}): gone after {took:?}, {requests} requests");
             assert!(requests <= 60, "{case}: {:#?}", &proxy.requests()[before..]);
             staying.assert_untouched().await;
-            while let Ok(watch) = taps.next(Duration::ZERO) {
-                watches.push(watch);
-            }
         }
         few_lines(&watcher, 2 + 3 * IN_A_ROW);
         watcher.terminate().await.expect_code(0);
