@@ -181,10 +181,11 @@ impl Metrics {
         metrics
     }
 
-    /// Without the watches of a clean-up that does not run: nobody is to be told that they are down.
+    /// Without the watches and scans of a clean-up that does not run: nobody is to be told that they fail.
     #[must_use]
     pub fn without_cleanup(self) -> Self {
         self.watch_up.clear();
+        self.scans.clear();
         self
     }
 
@@ -286,7 +287,7 @@ impl Metrics {
     }
 
     /// How NetServices are now.
-    pub(crate) fn net_services(&self, shown: &Shown) {
+    pub fn net_services(&self, shown: &Shown) {
         self.net_service.show(shown);
     }
 
@@ -331,7 +332,9 @@ mod tests {
         );
         assert_eq!(samples(&metrics, "watch_restarts_total").len(), 10);
         assert_eq!(samples(&metrics, "watch_up").len(), 2);
-        assert!(samples(&Metrics::new().without_cleanup(), "watch_up").is_empty(), "none that does not run is down");
+        let without_cleanup = Metrics::new().without_cleanup();
+        assert!(samples(&without_cleanup, "watch_up").is_empty(), "none that does not run is down");
+        assert!(samples(&without_cleanup, "scans_total").is_empty(), "what does not run has no lack of scans");
         assert_eq!(samples(&metrics, "services"), ["services 0"]);
         assert!(samples(&metrics, "last_scan_timestamp_seconds").is_empty(), "no scan, no time");
     }

@@ -13,7 +13,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::Duration;
 
-use common::api::call::{Resource, Verb};
+use common::api::{
+    call::{Resource, Verb},
+    watch::Cause,
+};
+use net_service::{
+    pulse::{Held, Shown, State},
+    watched::Watched,
+};
 use serde::Deserialize;
 use watcher::metrics::{Metrics, ScanResult};
 
@@ -27,11 +34,29 @@ fn read(file: &str) -> String {
 /// Label names and their values.
 type Labels = BTreeMap<String, BTreeSet<String>>;
 
-/// The samples that the program exports, without the prefix, and their labels.
+/// The samples that the program exports.
 fn exported() -> BTreeMap<String, Labels> {
     let metrics = Metrics::new();
     metrics.scanned(ScanResult::Success, Duration::ZERO);
     metrics.requested(Verb::Delete, Resource::Services, None);
+    samples(&metrics)
+}
+
+/// Those of NetServices, of the one that looks after them.
+fn exported_of_net_services() -> BTreeMap<String, Labels> {
+    let metrics = Metrics::new().with_net_service();
+    metrics.net_services(&Shown {
+        leading: Some(Watched::all().map(|watched| (watched, State::Up)).collect()),
+        held: Held::default(),
+        restarts: BTreeMap::from([((Watched::Pods, Cause::Expired.as_str()), 1)]),
+    });
+    let mut samples = samples(&metrics);
+    samples.retain(|name, _| name.starts_with("net_service"));
+    samples
+}
+
+/// The samples, without the prefix, and their labels.
+fn samples(metrics: &Metrics) -> BTreeMap<String, Labels> {
     let mut samples: BTreeMap<String, Labels> = BTreeMap::new();
     for sample in metrics.encode().lines().filter(|line| !line.starts_with('#')) {
         let (name, labels) = name_and_labels(sample.strip_prefix(PREFIX).unwrap());
@@ -86,10 +111,11 @@ fn mentions(text: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn the_rules_ask_for_what_is_exported() {
-    let exported = exported();
+    let mut exported = exported();
+    exported.extend(exported_of_net_services());
     let rules = rules();
     let recorded: Vec<_> = rules.iter().filter_map(|rule| rule.record.as_deref()).collect();
-    assert_eq!((recorded.len(), rules.len()), (1, 9));
+    assert_eq!((recorded.len(), rules.len()), (1, 12));
     for Rule { alert, expr, .. } in &rules {
         let mut asked = 0;
         for mention in mentions(expr) {
@@ -110,25 +136,30 @@ fn the_rules_ask_for_what_is_exported() {
     }
 }
 
-#[test]
-fn the_documents_name_what_is_exported() {
-    let exported = exported();
+/// The table of metrics has a row for each that is exported, with its labels.
+fn assert_documented(document: &str, exported: &BTreeMap<String, Labels>) {
     let families: BTreeSet<&str> = exported
         .keys()
         .map(|name| ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name))
         .collect();
-    let operations = read("docs/operations.md");
-    let (_, metrics) = operations.split_once("\n|Metric|").unwrap();
+    let (_, metrics) = document.split_once("\n|Metric|").unwrap();
     let (metrics, _) = metrics.split_once("\n\n").unwrap();
     let rows: BTreeMap<&str, &str> =
         metrics.lines().filter_map(|row| row.strip_prefix("|`")?.split_once("`|")).collect();
     assert_eq!(rows.keys().copied().collect::<BTreeSet<_>>(), families);
-    for (name, labels) in &exported {
+    for (name, labels) in exported {
         if let Some(row) = rows.get(name.as_str()) {
             let missing: Vec<_> = labels.keys().filter(|label| !row.contains(&format!("`{label}`"))).collect();
             assert!(missing.is_empty(), "{name}: no word about {missing:?}");
         }
     }
+}
+
+#[test]
+fn the_documents_name_what_is_exported() {
+    let exported = exported();
+    assert_documented(&read("docs/operations.md"), &exported);
+    assert_documented(&read("docs/net-service.md"), &exported_of_net_services());
     for document in ["README.md", "docs/operations.md", "docs/troubleshooting.md", "examples/README.md"] {
         for mention in mentions(&read(document)) {
             let (name, _) = name_and_labels(mention);
