@@ -18,6 +18,10 @@ endif
 # $(call timed,WHAT,COMMAND): runs it and says how long it took.
 timed = @begin=$$(date +%s); echo "== $(1)"; $(2) && echo "== $(1): $$(( $$(date +%s) - begin )) s"
 
+# Tests on a control plane wait more than they compute: at least four at a time.
+RUST_TEST_THREADS ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores > 4 ? cores : 4)))
+CLUSTER_TESTS = RUST_TEST_THREADS=$(RUST_TEST_THREADS) cargo test --package cluster-tests
+
 .PHONY: help
 help:
 	@echo 'make demo    a local control plane, a pod, the creator for it, the Service and the file, the pod gone, the watcher for it'
@@ -74,7 +78,7 @@ demo-programs:
 test: tools
 	@tests/go/build.sh --check $(CONTROL_PLANE) $(TEST_PROGRAMS)
 	@$(MAKE) --no-print-directory -j2 test-programs fast-tests
-	$(call timed,Tests on a real control plane,cargo test --package cluster-tests)
+	$(call timed,Tests on a real control plane,$(CLUSTER_TESTS))
 
 # Afterwards all that the next tests need is built too: the programs as they ship, and the tests themselves, which are
 # not optimized: that would take longer than it saves.
@@ -89,8 +93,7 @@ fast-tests:
 e2e: tools
 	@tests/go/build.sh --check $(CONTROL_PLANE) $(TEST_PROGRAMS)
 	@$(MAKE) --no-print-directory -j2 test-programs build
-	$(call timed,Tests on nodes,CI=true cargo test --package cluster-tests --test nodes --test net_service_nodes \
-		--test isolation)
+	$(call timed,Tests on nodes,CI=true $(CLUSTER_TESTS) --test nodes --test net_service_nodes --test isolation)
 
 # Numbers of pods that the watcher is measured with, and of pods of others in the end, to be done sooner: 1000,3000 and 5000.
 BENCH_SCALE ?=
