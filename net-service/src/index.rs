@@ -12,6 +12,7 @@ use crate::{
     pod::{self, Pod},
     refusal::What,
     resource::Group,
+    selector::Left,
     service::Service,
     slices::{Slice, Whose},
     store::{Recent, Store},
@@ -240,10 +241,10 @@ impl Index {
     fn kept(&self, slice: Slice) -> Option<Slice> {
         match slice.whose() {
             Whose::NetService(_) => Some(slice),
-            Whose::Service(name) => {
+            Whose::Service(name) | Whose::Endpoints(name) => {
                 let key = Key::new(&slice.metadata.namespace, name);
                 let is_kept = !self.is_complete() || self.called(&key).next().is_some();
-                is_kept.then(|| slice.without_endpoints())
+                is_kept.then(|| slice.outlined())
             }
             Whose::Foreign => None,
         }
@@ -251,10 +252,11 @@ impl Index {
 
     /// Forgets the slices of Services that are no NetService's.
     pub fn forget_foreign_slices(&mut self) {
+        let is_kubernetes = |slice: &Slice| matches!(slice.whose(), Whose::Service(_) | Whose::Endpoints(_));
         let foreign: Vec<_> = self
             .slices
             .iter()
-            .filter(|(_, slice)| matches!(slice.whose(), Whose::Service(_)) && self.concerned(slice).next().is_none())
+            .filter(|(_, slice)| is_kubernetes(slice) && self.concerned(slice).next().is_none())
             .map(|(_, slice)| slice.clone())
             .collect();
         for slice in foreign {
@@ -264,7 +266,9 @@ impl Index {
 
     fn concerned(&self, slice: &Slice) -> impl Iterator<Item = Name> + use<> {
         let name = match slice.whose() {
-            Whose::NetService(name) | Whose::Service(name) => Some(Key::new(&slice.metadata.namespace, name)),
+            Whose::NetService(name) | Whose::Service(name) | Whose::Endpoints(name) => {
+                Some(Key::new(&slice.metadata.namespace, name))
+            }
             Whose::Foreign => None,
         };
         name.map(|key| self.called(&key)).into_iter().flatten()
@@ -283,7 +287,7 @@ impl Index {
         let service = self.services.get(key);
         let own_service = service.filter(|service| service.is_of(net_service)).map(|service| &service.metadata.uid);
         let is_of = |slice: &Slice, uid: &str| slice.metadata.controller().is_some_and(|owner| owner.uid == uid);
-        let (mut slices, mut leftovers) = (Vec::new(), Vec::new());
+        let (mut slices, mut left) = (Vec::new(), Left::default());
         for (_, slice) in self.slices.in_namespace(&key.namespace) {
             match slice.whose() {
                 Whose::NetService(name) => {
@@ -293,7 +297,10 @@ impl Index {
                     };
                     slices.extend(is_mine.then_some(slice));
                 }
-                Whose::Service(_) => leftovers.extend(own_service.filter(|uid| is_of(slice, uid)).map(|_| slice)),
+                Whose::Service(_) => left.slices.extend(own_service.filter(|uid| is_of(slice, uid)).map(|_| slice)),
+                Whose::Endpoints(name) => {
+                    left.mirrored.extend(own_service.filter(|_| *name == *key.name).map(|_| slice));
+                }
                 Whose::Foreign => {}
             }
         }
@@ -303,7 +310,7 @@ impl Index {
             first: Some(self.first(key)?).filter(|first| first != group),
             service,
             slices,
-            leftovers,
+            left,
             slice_names: held.chain(taken).collect(),
             pods: self.pods.in_namespace(&key.namespace).map(|(_, pod)| pod).collect(),
             refused,

@@ -185,9 +185,41 @@ fn behaviour_9_of_kubernetes_own_slices_only_those_count_that_are_for_a_net_serv
     assert_eq!(names(&index.note(slice("others", "b", "s2")).0), Vec::<String>::new());
     let name = (Key::new("ns", "a"), Group::Own);
     let situation = index.situation(&name, Vec::new(), Timestamp::UNIX_EPOCH).unwrap().1;
-    let leftovers: Vec<_> = situation.leftovers.iter().map(|slice| slice.metadata.name.as_str()).collect();
+    let leftovers: Vec<_> = situation.left.slices.iter().map(|slice| slice.metadata.name.as_str()).collect();
     assert_eq!((leftovers, situation.slices.len()), (vec!["left"], 0));
     assert_eq!(situation.slice_names, ["earlier", "left"], "what concerns nobody is not held");
+}
+
+#[test]
+fn behaviour_9_of_mirrored_slices_only_those_count_whose_endpoints_kubernetes_wrote() {
+    let mut index = index(&[(Group::Own, net_service("a", "n1", "a", 1))]);
+    let mut service = metadata("a", "s1", 3);
+    service["ownerReferences"] = json!([{"apiVersion": "netservice.io/v1alpha1", "kind": "NetService", "name": "a", "uid": "n1", "controller": true}]);
+    index.note(Report::Service(there(json!({"metadata": service}))));
+    let mut mirrored = |name: &str, service: &str, of: Option<&str>| {
+        let mut metadata = metadata(name, name, 5);
+        metadata["labels"] = json!({
+            "kubernetes.io/service-name": service,
+            "endpointslice.kubernetes.io/managed-by": "endpointslicemirroring-controller.k8s.io",
+        });
+        if let Some(of) = of {
+            metadata["labels"]["endpoints.kubernetes.io/managed-by"] = json!(of);
+        }
+        metadata["ownerReferences"] =
+            json!([{"apiVersion": "v1", "kind": "Endpoints", "name": service, "uid": "e1", "controller": true}]);
+        let endpoints = json!([{"addresses": ["10.0.0.1"]}, {"addresses": ["10.0.0.2"]}]);
+        let slice = json!({"metadata": metadata, "addressType": "IPv4", "endpoints": endpoints});
+        names(&index.note(Report::Slice(there(slice))).0)
+    };
+    assert_eq!(mirrored("kubernetes", "a", Some("endpoint-controller")), ["a"]);
+    assert_eq!(mirrored("by-hand", "a", None), Vec::<String>::new());
+    assert_eq!(mirrored("somebody", "a", Some("somebody")), Vec::<String>::new());
+    assert_eq!(mirrored("others", "b", Some("endpoint-controller")), Vec::<String>::new());
+    let name = (Key::new("ns", "a"), Group::Own);
+    let situation = index.situation(&name, Vec::new(), Timestamp::UNIX_EPOCH).unwrap().1;
+    let [mirrored] = &situation.left.mirrored[..] else { panic!("{:?}", situation.left) };
+    assert_eq!((mirrored.metadata.name.as_str(), mirrored.endpoints.len()), ("kubernetes", 1), "that it has some");
+    assert_eq!(situation.slice_names, ["kubernetes"], "what concerns nobody is not held");
 }
 
 #[test]

@@ -23,6 +23,7 @@ pub mod pulse;
 pub mod refusal;
 pub mod resource;
 pub mod run;
+pub mod selector;
 pub mod service;
 pub mod slices;
 pub mod status;

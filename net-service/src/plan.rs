@@ -9,6 +9,7 @@ use crate::{
     pod::Pod,
     refusal::What,
     resource::{Group, ServiceType, Spec},
+    selector::Left,
     service::Service,
     slices::{self, Slice, SliceChange},
     status::{self, Reason, Told},
@@ -23,8 +24,8 @@ pub struct Situation<'a> {
     pub service: Option<&'a Service>,
     /// The slices of the NetService.
     pub slices: Vec<&'a Slice>,
-    /// The slices that Kubernetes wrote for the Service, if it is the NetService's.
-    pub leftovers: Vec<&'a Slice>,
+    /// What Kubernetes wrote for the Service, if it is the NetService's.
+    pub left: Left<'a>,
     /// The names of all slices that are known, whosever.
     pub slice_names: Vec<&'a str>,
     /// The pods of the namespace.
@@ -86,24 +87,25 @@ pub fn plan(net_service: &NetService, situation: &Situation<'_>) -> Vec<Change> 
         let key = &net_service.key;
         return beaten(format!("NetService {key} of group {group} was first: give one of them another name"));
     }
-    let (service, trouble) = match (judge_service(net_service, spec, situation.service), situation.service) {
-        (Verdict::Wait, Some(service)) => match waits_for(net_service, service) {
-            // In a moment it is gone.
-            None => return Vec::new(),
-            Some(message) if service.is_of(net_service) => (service, Some((Reason::ServiceDeleting, message))),
-            Some(message) => return tell(Reason::ServiceDeleting, message),
-        },
-        (Verdict::Conflict(message), _) => {
-            return beaten(format!("{message}: delete it, or give the NetService another name"));
-        }
-        (Verdict::Keep, Some(service)) => (service, None),
-        (verdict, service) => match (refused(What::Service), service) {
-            (None, service) => return change_of(verdict, service).into_iter().collect(),
-            // What it has works on while it cannot be changed.
-            (Some(text), Some(service)) => (service, Some((Reason::ServiceRefused, text))),
-            (Some(text), None) => return tell(Reason::ServiceRefused, text),
-        },
-    };
+    let (service, trouble) =
+        match (judge_service(net_service, spec, situation.service, &situation.left), situation.service) {
+            (Verdict::Wait, Some(service)) => match waits_for(net_service, service) {
+                // In a moment it is gone.
+                None => return Vec::new(),
+                Some(message) if service.is_of(net_service) => (service, Some((Reason::ServiceDeleting, message))),
+                Some(message) => return tell(Reason::ServiceDeleting, message),
+            },
+            (Verdict::Conflict(message), _) => {
+                return beaten(format!("{message}: delete it, or give the NetService another name"));
+            }
+            (Verdict::Keep, Some(service)) => (service, None),
+            (verdict, service) => match (refused(What::Service), service) {
+                (None, service) => return change_of(verdict, service).into_iter().collect(),
+                // What it has works on while it cannot be changed.
+                (Some(text), Some(service)) => (service, Some((Reason::ServiceRefused, text))),
+                (Some(text), None) => return tell(Reason::ServiceRefused, text),
+            },
+        };
     for_service(net_service, spec, service, trouble, refused(What::Slices), situation)
 }
 
@@ -144,7 +146,10 @@ fn for_service(
     let key = &net_service.key;
     let found = endpoints(&key.namespace, &key.name, spec, served, situation.pods.iter().copied());
     let mut slices = slices::changes(net_service, spec, &found.sets, &situation.slices, &situation.slice_names);
-    slices.extend(slices::leftovers(&situation.leftovers));
+    // Kubernetes would make another one for a Service with a selector.
+    if service.spec.selector.is_empty() {
+        slices.extend(slices::leftovers(&situation.left.slices));
+    }
     let refused = refused.filter(|_| !slices.is_empty());
     if refused.is_some() {
         slices.clear();

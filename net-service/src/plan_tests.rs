@@ -7,7 +7,20 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{net_service, pod, resource::IpFamily, slices::MOST};
+use crate::{endpoints::Endpoint, net_service, object::Metadata, pod, resource::IpFamily, slices::MOST};
+
+/// What Kubernetes writes of the pods that a Service selects, and whether that are any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Selected {
+    /// Its slice.
+    slice: Option<bool>,
+    /// Its Endpoints object.
+    endpoints: bool,
+    /// The slice that it makes of that.
+    mirrored: bool,
+    /// Its controller of Endpoints has not seen yet what that of slices has.
+    is_late: bool,
+}
 
 /// A namespace of one NetService, with an API that carries out what is planned as the real one does.
 #[derive(Clone, Debug)]
@@ -17,6 +30,7 @@ struct World {
     service: Option<Value>,
     slices: BTreeMap<String, Value>,
     families: Vec<IpFamily>,
+    selected: Selected,
     /// Name of a slice that is somebody else's.
     foreign: Option<&'static str>,
     writes: u64,
@@ -37,6 +51,7 @@ impl World {
             service: None,
             slices: BTreeMap::new(),
             families,
+            selected: Selected::default(),
             foreign: None,
             writes: 1,
         }
@@ -66,11 +81,17 @@ impl World {
         let service = self.service.as_ref().map(|service| serde_json::from_value::<Service>(service.clone()).unwrap());
         let slices: Vec<Slice> =
             self.slices.values().map(|slice| serde_json::from_value(slice.clone()).unwrap()).collect();
+        let kubernetes = |has_endpoints: bool| Slice {
+            metadata: Metadata { name: KUBERNETES.to_owned(), ..Metadata::default() },
+            endpoints: vec![Endpoint::default(); has_endpoints.into()],
+            ..Slice::default()
+        };
+        let (slice, mirrored) = (self.selected.slice.map(kubernetes), self.selected.mirrored.then(|| kubernetes(true)));
         let situation = Situation {
             first,
             service: service.as_ref(),
             slices: slices.iter().collect(),
-            leftovers: Vec::new(),
+            left: Left { slices: slice.iter().collect(), mirrored: mirrored.iter().collect() },
             slice_names: self.slices.keys().map(String::as_str).chain(self.foreign).collect(),
             pods: self.pods.values().collect(),
             refused: refused.into_iter().collect(),
@@ -146,17 +167,38 @@ impl World {
                 let patched = self.store(patched);
                 self.slices.insert(name.clone(), patched);
             }
+            Change::Slice(SliceChange::Delete { name, .. }) if name == KUBERNETES => self.selected.slice = None,
             Change::Slice(SliceChange::Delete { name, .. }) => drop(self.slices.remove(name)),
             Change::Status(patch) => self.net_service = merged(self.net_service.clone(), patch),
         }
     }
 
+    /// Kubernetes does what it has to do. Whether that was anything.
+    fn reconcile(&mut self) -> bool {
+        let before = self.selected;
+        let selector = self.service.as_ref().map(|service| service["spec"].get("selector").cloned());
+        match selector {
+            None => self.selected = Selected::default(),
+            Some(None | Some(Value::Null)) => self.selected.mirrored = self.selected.endpoints,
+            Some(Some(selector)) => {
+                let is_any = selector == json!({"app": "sip"});
+                let endpoints = if self.selected.is_late { self.selected.endpoints } else { is_any };
+                // It misses one change.
+                let is_late = self.selected.is_late && is_any;
+                self.selected = Selected { slice: Some(is_any), endpoints, mirrored: false, is_late };
+            }
+        }
+        self.selected != before
+    }
+
     /// Does what is planned until nothing is.
     fn settle(&mut self) -> Vec<Change> {
         let mut done = Vec::new();
-        for _ in 0..4 {
+        for _ in 0..9 {
+            let is_changed = self.reconcile();
             let changes = self.plan();
-            if changes.is_empty() {
+            if changes.is_empty() && !is_changed {
+                assert_eq!(self.selected, Selected::default(), "nothing of Kubernetes' own is left");
                 return done;
             }
             changes.iter().for_each(|change| self.apply(change));
@@ -189,6 +231,9 @@ impl World {
         (condition["reason"].as_str().unwrap(), condition["message"].as_str().unwrap())
     }
 }
+
+/// Name of the slice that Kubernetes wrote.
+const KUBERNETES: &str = "sip-k8s";
 
 /// RFC 7396.
 fn merged(into: Value, patch: &Value) -> Value {
@@ -325,6 +370,40 @@ fn behaviour_4_a_port_keeps_its_node_port_while_others_change() {
     world.settle();
     assert_eq!(world.service.as_ref().unwrap()["spec"]["ports"][1].get("nodePort"), None, "freed");
     assert_eq!(world.net_service["status"].get("nodePorts"), None);
+}
+
+#[test]
+fn behaviour_9_of_a_selector_that_somebody_gives_the_service_nothing_is_left() {
+    for is_late in [false, true] {
+        let mut world = World::new(node_port()).with_pods(2).settled();
+        let before = world.service.clone().unwrap()["spec"].clone();
+        world.service.as_mut().unwrap()["spec"]["selector"] = json!({"app": "sip"});
+        world.reconcile();
+        assert_eq!(world.selected, Selected { slice: Some(true), endpoints: true, ..Selected::default() });
+        world.selected.is_late = is_late;
+        let selectors: Vec<_> = world
+            .settle()
+            .iter()
+            .filter_map(|change| match change {
+                Change::PatchService(patch) => Some(patch["spec"]["selector"].clone()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(selectors[0], json!({"app": null, "netservice.io/no-pod": "n1"}), "first one that no pod meets");
+        assert_eq!(selectors.last(), Some(&Value::Null), "then none");
+        assert_eq!(selectors.len(), if is_late { 4 } else { 2 }, "again, where that was too early");
+        assert_eq!(world.service.unwrap()["spec"], before, "cluster IP and node port too");
+    }
+}
+
+#[test]
+fn behaviour_9_what_the_service_of_an_earlier_owner_selected_is_not_published() {
+    let mut world = World::new(headless()).with_pods(2).settled();
+    // Its Endpoints are left of an earlier Service of the name.
+    world.selected.endpoints = true;
+    let done = world.settle();
+    let patches = done.iter().filter(|change| matches!(change, Change::PatchService(_)));
+    assert_eq!((patches.count(), slice_writes(&done)), (2, 1), "{done:?}");
 }
 
 #[test]
@@ -519,7 +598,7 @@ enum Deed {
     Edit(u8, u8),
     DropSlice(u8),
     StraySlice(u8),
-    EditService(u8),
+    EditService(u8, bool),
     DropService,
     Spec(u8),
 }
@@ -534,7 +613,7 @@ fn deed() -> impl Strategy<Value = Deed> {
         2 => (any::<u8>(), 0_u8..6).prop_map(|(slice, edit)| Deed::Edit(slice, edit)),
         1 => any::<u8>().prop_map(Deed::DropSlice),
         1 => any::<u8>().prop_map(Deed::StraySlice),
-        1 => (0_u8..7).prop_map(Deed::EditService),
+        2 => (0_u8..7, any::<bool>()).prop_map(|(edit, late)| Deed::EditService(edit, late)),
         1 => Just(Deed::DropService),
         2 => (0_u8..6).prop_map(Deed::Spec),
     ]
@@ -589,10 +668,14 @@ impl World {
                     self.slices.insert(name, copy);
                 }
             }
-            Deed::EditService(edit) => {
+            Deed::EditService(edit, late) => {
                 let Some(service) = &mut self.service else { return };
                 match edit {
-                    0 => service["spec"]["selector"] = json!({"app": "sip"}),
+                    0 => {
+                        service["spec"]["selector"] = json!({"app": "sip"});
+                        self.reconcile();
+                        self.selected.is_late = *late;
+                    }
                     1 => service["spec"]["ports"] = json!([{"name": "x", "port": 1}]),
                     2 => service["metadata"]["labels"] = json!({}),
                     3 => service["spec"]["publishNotReadyAddresses"] = json!(true),
@@ -633,7 +716,7 @@ proptest! {
             world.settle();
             prop_assert_eq!(world.plan(), Vec::new());
             prop_assert_eq!(world.plan(), world.clone().plan(), "the same situation gives the same plan");
-            let fresh = World { service: None, slices: BTreeMap::new(), ..world.clone() };
+            let fresh = World { service: None, slices: BTreeMap::new(), selected: Selected::default(), ..world.clone() };
             let fresh = World { net_service: merged(fresh.net_service.clone(), &json!({"status": null})), ..fresh }.settled();
             prop_assert_eq!(world.addresses(), fresh.addresses());
             let told = |world: &World| merged(world.net_service["status"].clone(), &json!({"nodePorts": null}));

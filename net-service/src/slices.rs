@@ -46,6 +46,16 @@ impl common::api::watch::Watchable for Slice {
 /// Who writes slices for Services with a selector, as the label says.
 const KUBERNETES: &str = "endpointslice-controller.k8s.io";
 
+/// Who makes slices of Endpoints objects of Services without one.
+const MIRRORING: &str = "endpointslicemirroring-controller.k8s.io";
+
+/// Label of the Endpoints that Kubernetes wrote, and of the slices that it makes of them; those that somebody wrote by hand lack
+/// it.
+const ENDPOINTS_MANAGED_BY_LABEL: &str = "endpoints.kubernetes.io/managed-by";
+
+/// Value of [`ENDPOINTS_MANAGED_BY_LABEL`].
+const ENDPOINTS_MANAGED_BY: &str = "endpoint-controller";
+
 /// Whose a slice is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Whose<'a> {
@@ -54,6 +64,8 @@ pub enum Whose<'a> {
     /// Kubernetes wrote it for the Service of this name. There is none for a Service without a selector, but where somebody gave
     /// it one for a moment: Kubernetes leaves it alone then, and clients use it for ever.
     Service(&'a str),
+    /// Kubernetes made it of the Endpoints that it wrote for the Service of this name then.
+    Endpoints(&'a str),
     /// Somebody else's.
     Foreign,
 }
@@ -62,22 +74,25 @@ impl Slice {
     /// Whose it is.
     #[must_use]
     pub fn whose(&self) -> Whose<'_> {
-        let managed_by = self.metadata.labels.get(SLICES_MANAGED_BY_LABEL).map(String::as_str);
+        let label = |name: &str| self.metadata.labels.get(name).map(String::as_str);
         let controller = self.metadata.controller();
         if let Some(owner) = net_service_of(&self.metadata) {
             return Whose::NetService(&owner.name);
         }
-        match (managed_by, controller, self.metadata.labels.get(SERVICE_NAME_LABEL)) {
+        match (label(SLICES_MANAGED_BY_LABEL), controller, label(SERVICE_NAME_LABEL)) {
             (Some(SLICES_MANAGED_BY), None, Some(service)) => Whose::NetService(service),
             (Some(KUBERNETES), Some(owner), _) if owner.kind == "Service" => Whose::Service(&owner.name),
+            (Some(MIRRORING), _, Some(service)) if label(ENDPOINTS_MANAGED_BY_LABEL) == Some(ENDPOINTS_MANAGED_BY) => {
+                Whose::Endpoints(service)
+            }
             _ => Whose::Foreign,
         }
     }
 
-    /// What is kept of one that Kubernetes wrote: that it is there.
+    /// What is kept of one that Kubernetes wrote: that it is there, and whether it has endpoints.
     #[must_use]
-    pub fn without_endpoints(self) -> Self {
-        Self { endpoints: Vec::new(), ports: Vec::new(), ..self }
+    pub fn outlined(self) -> Self {
+        Self { endpoints: self.endpoints.into_iter().take(1).collect(), ports: Vec::new(), ..self }
     }
 }
 

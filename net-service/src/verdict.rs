@@ -1,11 +1,14 @@
 //! Decides what becomes of the Service of a NetService: pure.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::{
     names::{MANAGED_BY, MANAGED_BY_LABEL},
     net_service::NetService,
     resource::{Port, ServiceType, Spec, TargetPort},
+    selector::{self, Left},
     service::{Service, ServicePort, is_labelled, net_service_of},
 };
 
@@ -26,9 +29,9 @@ pub enum Verdict {
     Conflict(String),
 }
 
-/// Judges the Service that has the NetService's name.
+/// Judges the Service that has the NetService's name, where Kubernetes has left this of it.
 #[must_use]
-pub fn judge(net_service: &NetService, spec: &Spec, seen: Option<&Service>) -> Verdict {
+pub fn judge(net_service: &NetService, spec: &Spec, seen: Option<&Service>, left: &Left<'_>) -> Verdict {
     let Some(seen) = seen else { return Verdict::Create(created(net_service, spec)) };
     if !seen.is_of(net_service) {
         return match net_service_of(&seen.metadata) {
@@ -43,7 +46,12 @@ pub fn judge(net_service: &NetService, spec: &Spec, seen: Option<&Service>) -> V
     if must_be_new(spec, seen) {
         return Verdict::Delete;
     }
-    if is_as_wanted(net_service, spec, seen) { Verdict::Keep } else { Verdict::Patch(patch(net_service, spec, seen)) }
+    let selector = selector::wanted(net_service, &seen.spec.selector, left);
+    if seen.spec.selector == selector && is_as_wanted(net_service, spec, seen) {
+        Verdict::Keep
+    } else {
+        Verdict::Patch(patch(net_service, spec, seen, &selector))
+    }
 }
 
 /// Whether Kubernetes would not, or only seemingly, change the Service: from and to headless, and its first family.
@@ -59,7 +67,6 @@ fn is_as_wanted(net_service: &NetService, spec: &Spec, seen: &Service) -> bool {
     is_labelled(&seen.metadata)
         && seen.metadata.controller() == Some(&net_service.owner_reference())
         && seen.spec.kind == policies.kind
-        && seen.spec.selector.is_empty()
         && seen.spec.external_ips.is_empty()
         && seen.spec.external_name.is_empty()
         && seen.spec.publish_not_ready_addresses == spec.publish_not_ready_addresses
@@ -128,12 +135,15 @@ fn created(net_service: &NetService, spec: &Spec) -> Value {
     service
 }
 
-fn patch(net_service: &NetService, spec: &Spec, seen: &Service) -> Value {
+fn patch(net_service: &NetService, spec: &Spec, seen: &Service, selector: &BTreeMap<String, String>) -> Value {
     let mut wanted = wanted(spec, &seen.spec.ports);
     // Whoever may edit a Service must not lead its traffic elsewhere.
-    for field in ["selector", "externalIPs", "externalName"] {
+    for field in ["externalIPs", "externalName"] {
         wanted[field] = Value::Null;
     }
+    let others = seen.spec.selector.keys().map(|key| (key, None));
+    let all: BTreeMap<_, _> = others.chain(selector.iter().map(|(key, value)| (key, Some(value)))).collect();
+    wanted["selector"] = if selector.is_empty() { Value::Null } else { json!(all) };
     if spec.service_type != ServiceType::NodePort {
         wanted["externalTrafficPolicy"] = Value::Null;
     }

@@ -30,6 +30,10 @@ const STEPS: u32 = 3;
 /// So often in a row what does not last is done again before pauses grow: somebody may be editing by hand.
 const ROUNDS: u32 = 10;
 
+/// After so long in which nothing was done, what is done is not in a row with what was done before. What undoes it may take its
+/// time.
+const QUIET: Duration = Duration::from_secs(60);
+
 /// The NetServices that are to be looked at.
 #[derive(Debug, Default)]
 pub struct Work {
@@ -47,6 +51,8 @@ struct Item {
     stale: Option<Cause>,
     /// How often in a row something was done, and something was to be done again.
     rounds: u32,
+    /// When something was last done.
+    done: Option<Instant>,
     /// Until then nothing but another input is worth a look.
     rests_until: Option<Instant>,
     backoff: Backoff,
@@ -71,6 +77,7 @@ impl Default for Item {
             is_running: false,
             stale: None,
             rounds: 0,
+            done: None,
             rests_until: None,
             backoff: Backoff::up_to(LONGEST_PAUSE),
             refusals: Refusals::default(),
@@ -119,10 +126,13 @@ impl Work {
     pub fn ended(&mut self, name: &Name, end: End, now: Instant) -> Failing {
         let item = self.items.entry(name.clone()).or_default();
         item.is_running = false;
+        if matches!(end, End::Halfway | End::Done) && item.done.replace(now).is_some_and(|last| last + QUIET < now) {
+            item.rounds = 0;
+        }
         let mut failing = Failing::NoNews;
         let at = match end {
             End::NothingToDo => {
-                (item.rounds, item.rests_until) = (0, None);
+                item.rests_until = None;
                 item.calm_down();
                 None
             }

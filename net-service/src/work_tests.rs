@@ -148,6 +148,33 @@ fn behaviour_12_what_is_undone_each_time_is_done_again_with_growing_pauses() {
 }
 
 #[test]
+fn behaviour_12_what_is_undone_a_moment_later_is_done_again_with_growing_pauses_too() {
+    let (mut work, mut now) = (Work::default(), Instant::now());
+    work.changed(name("a"), Cause::Output, now);
+    let mut pauses = Vec::new();
+    let mut round = |work: &mut Work, now: &mut Instant| {
+        work.begin(*now).unwrap();
+        work.ended(&name("a"), End::Done, *now);
+        let again = work.next_due().unwrap();
+        pauses.push(again - *now);
+        work.begin(again).unwrap();
+        work.ended(&name("a"), End::NothingToDo, again);
+        *now = again + SECOND;
+        work.changed(name("a"), Cause::Output, *now);
+        assert_eq!(work.next_due(), Some(*now), "it is looked at");
+    };
+    for _ in 0..20 {
+        round(&mut work, &mut now);
+    }
+    work.begin(now).unwrap();
+    work.ended(&name("a"), End::NothingToDo, now);
+    now += QUIET + SECOND;
+    work.changed(name("a"), Cause::Output, now);
+    round(&mut work, &mut now);
+    assert_eq!((pauses[0], pauses[19], pauses[20]), (PACE, LONGEST_PAUSE, PACE));
+}
+
+#[test]
 fn what_is_gone_is_not_looked_at() {
     let (mut work, now) = (Work::default(), Instant::now());
     work.changed(name("a"), Cause::Input, now);

@@ -1,68 +1,127 @@
 //! What somebody does to the controller's objects by hand leaves nothing behind.
 
 use cluster_tests::{
-    harness::eventually,
+    harness::{Namespace, Pod, eventually},
     net_service::{NetPod, NetService, ready, start},
 };
-use k8s_openapi::api::{core::v1::Service, discovery::v1::EndpointSlice};
+use k8s_openapi::api::{
+    core::v1::{Endpoints, Service},
+    discovery::v1::EndpointSlice,
+};
 use kube::{
     Api, ResourceExt,
-    api::{ListParams, Patch, PatchParams},
+    api::{ListParams, Patch, PatchParams, PostParams},
 };
 use net_service::names::{SERVICE_NAME_LABEL, SLICES_MANAGED_BY_LABEL};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{DEADLINE, scene::namespace};
 
-/// Who makes slices of an Endpoints object. Kubernetes keeps the one that it wrote while the Service had a selector, and the
-/// controller may not even read those: docs/troubleshooting.md says what to do.
-const MIRRORING: &str = "endpointslicemirroring-controller.k8s.io";
-
-/// The addresses that clients of a Service find, whoever wrote them, but for those that are mirrored.
-async fn found(namespace: &cluster_tests::harness::Namespace<'_>, service: &str) -> Vec<String> {
+/// The addresses that clients of a Service find, whoever wrote them.
+async fn found(namespace: &Namespace<'_>, service: &str) -> Vec<String> {
     let slices: Api<EndpointSlice> = namespace.api();
     let of_service = ListParams::default().labels(&format!("{SERVICE_NAME_LABEL}={service}"));
     let slices = slices.list(&of_service).await.unwrap().items;
-    let is_mirrored =
-        |slice: &EndpointSlice| slice.labels().get(SLICES_MANAGED_BY_LABEL).is_some_and(|value| value == MIRRORING);
-    let slices = slices.into_iter().filter(|slice| !is_mirrored(slice));
-    let endpoints = slices.flat_map(|slice| slice.endpoints.unwrap_or_default());
+    let endpoints = slices.into_iter().flat_map(|slice| slice.endpoints.unwrap_or_default());
     let mut found: Vec<_> = endpoints.flat_map(|endpoint| endpoint.addresses).collect();
     found.sort();
     found
 }
 
-/// Kubernetes' own controller writes slices for it meanwhile, and then leaves them to themselves.
+/// A NetService, its pod, and a controller that has ended.
+async fn left_alone<'a>(namespace: &'a Namespace<'a>) -> (NetService<'a>, Pod<'a>) {
+    let pod = NetPod::new("a").on("core", &["10.50.0.4"]).create(namespace).await;
+    let spec =
+        json!({"netAttachDef": "core", "selector": {"app": "utils"}, "type": "NodePort", "ports": [{"port": 80}]});
+    let sip = NetService::create(namespace, "sip", spec).await;
+    let running = start(namespace).await;
+    sip.endpoints(&[&ready("10.50.0.4", "a")]).await;
+    running.terminate().await.expect_code(0);
+    (sip, pod)
+}
+
+async fn select(namespace: &Namespace<'_>, selector: Value) {
+    let services: Api<Service> = namespace.api();
+    let edit = Patch::Merge(json!({"spec": {"selector": selector}}));
+    services.patch("sip", &PatchParams::default(), &edit).await.unwrap();
+}
+
+/// Waits until clients find so many addresses.
+async fn leaked(namespace: &Namespace<'_>, count: usize) {
+    eventually(DEADLINE, "the pod network leaks in", async || match found(namespace, "sip").await {
+        found if found.len() == count => Ok(()),
+        found => Err(format!("{found:?}")),
+    })
+    .await;
+}
+
+/// Neither Kubernetes' own slices nor the Endpoints that it makes others of; and the Service is the same.
+async fn nothing_is_left(namespace: &Namespace<'_>, before: &Service) {
+    let running = start(namespace).await;
+    let (services, endpoints): (Api<Service>, Api<Endpoints>) = (namespace.api(), namespace.api());
+    eventually(DEADLINE, "nothing is left of it", async || {
+        let found = found(namespace, "sip").await;
+        let selector = services.get("sip").await.unwrap().spec.unwrap().selector;
+        let subsets = endpoints.get("sip").await.unwrap().subsets;
+        if found == ["10.50.0.4"] && selector.is_none() && subsets.is_none() {
+            Ok(())
+        } else {
+            Err(format!("{found:?}, selector {selector:?}, Endpoints {subsets:?}"))
+        }
+    })
+    .await;
+    assert_eq!(services.get("sip").await.unwrap().spec, before.spec, "with its cluster IP and its node port");
+    running.terminate().await.expect_code(0);
+}
+
+/// Kubernetes writes slices and Endpoints for it meanwhile, and then leaves them to themselves.
 #[tokio::test]
 async fn behaviour_9_a_selector_that_somebody_adds_leaves_nothing_behind() {
     let Some(namespace) = namespace().await else { return };
-    let _pod = NetPod::new("a").on("core", &["10.50.0.4"]).create(&namespace).await;
-    let sip = NetService::create(
-        &namespace,
-        "sip",
-        json!({"netAttachDef": "core", "selector": {"app": "utils"}, "type": "ClusterIP", "ports": [{"port": 80}]}),
-    )
-    .await;
-    // While nobody leads, so that there is time for it.
-    let running = start(&namespace).await;
-    sip.endpoints(&[&ready("10.50.0.4", "a")]).await;
-    running.terminate().await.expect_code(0);
-    let services: Api<Service> = namespace.api();
-    let edit = Patch::Merge(json!({"spec": {"selector": {"app": "utils"}}}));
-    services.patch("sip", &PatchParams::default(), &edit).await.unwrap();
-    eventually(DEADLINE, "the pod network leaks in", async || match found(&namespace, "sip").await {
-        found if found.len() == 2 => Ok(()),
-        found => Err(format!("{found:?}")),
-    })
-    .await;
+    let (sip, _pod) = left_alone(&namespace).await;
+    let before = sip.service().await.unwrap();
+    select(&namespace, json!({"app": "utils"})).await;
+    leaked(&namespace, 2).await;
+    nothing_is_left(&namespace, &before).await;
+}
 
+/// Of the Endpoints that are left Kubernetes makes slices then.
+#[tokio::test]
+async fn behaviour_9_a_selector_that_somebody_adds_and_takes_away_leaves_nothing_behind() {
+    let Some(namespace) = namespace().await else { return };
+    let (sip, _pod) = left_alone(&namespace).await;
+    let before = sip.service().await.unwrap();
+    select(&namespace, json!({"app": "utils"})).await;
+    leaked(&namespace, 2).await;
+    select(&namespace, Value::Null).await;
+    leaked(&namespace, 3).await;
+    nothing_is_left(&namespace, &before).await;
+}
+
+/// Whoever runs another controller of Endpoints, or writes them by hand, keeps them.
+#[tokio::test]
+async fn behaviour_9_endpoints_that_somebody_else_wrote_stay() {
+    let Some(namespace) = namespace().await else { return };
+    let (sip, pod) = left_alone(&namespace).await;
+    let endpoints: Api<Endpoints> = namespace.api();
+    let by_hand: Endpoints = serde_json::from_value(json!({
+        "metadata": {"name": "sip"},
+        "subsets": [{"addresses": [{"ip": "192.0.2.7"}], "ports": [{"port": 80}]}],
+    }))
+    .unwrap();
+    let by_hand = endpoints.create(&PostParams::default(), &by_hand).await.unwrap();
+    leaked(&namespace, 2).await;
+    let before = sip.service().await.unwrap();
     let running = start(&namespace).await;
-    sip.service_that("has no selector", |service| service.spec.as_ref().unwrap().selector.is_none()).await;
-    eventually(DEADLINE, "nothing is left of it", async || match found(&namespace, "sip").await {
-        found if found == ["10.50.0.4"] => Ok(()),
+    pod.delete().await;
+    let _other = NetPod::new("b").on("core", &["10.50.0.5"]).create(&namespace).await;
+    eventually(DEADLINE, "its own endpoints follow", async || match found(&namespace, "sip").await {
+        found if found == ["10.50.0.5", "192.0.2.7"] => Ok(()),
         found => Err(format!("{found:?}")),
     })
     .await;
+    assert_eq!(sip.service().await.unwrap(), before, "untouched");
+    assert_eq!(endpoints.get("sip").await.unwrap(), by_hand);
     running.terminate().await.expect_code(0);
 }
 
