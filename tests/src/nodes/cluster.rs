@@ -357,12 +357,27 @@ impl Cluster {
 
     async fn import(&self, archives: &[PathBuf]) -> Result<(), String> {
         for node in NODES {
-            eventually(READY, "containerd answers", async || self.containers(node, &["version"]).await.map(drop)).await;
+            self.containerd_answers(node).await;
             for archive in archives {
                 self.containers(node, &["images", "import", &archive.display().to_string()]).await?;
             }
         }
         Ok(())
+    }
+
+    /// Waits until containerd answers. One that ends before is told of, and started again: it is not what is tested.
+    async fn containerd_answers(&self, node: NodeName) {
+        eventually(READY, &format!("containerd of {node} answers"), async || {
+            let Err(error) = self.containers(node, &["version"]).await else { return Ok(()) };
+            let seen = format!("{error}\n{}", self.log(node, Program::Containerd));
+            let exit = self.processes().get(&(node, Program::Containerd)).and_then(Process::exit);
+            if let Some(exit) = exit {
+                eprintln!("containerd has ended, and is started again: {exit:?}: {seen}");
+                self.run(node, Program::Containerd).map_err(|error| error.to_string())?;
+            }
+            Err(seen)
+        })
+        .await;
     }
 
     async fn containers(&self, node: NodeName, args: &[&str]) -> Result<String, String> {
