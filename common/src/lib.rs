@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod exit;
+pub mod key;
 pub mod labels;
 pub mod logging;
 pub mod names;

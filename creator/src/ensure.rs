@@ -5,9 +5,10 @@ use std::{mem, time::Duration};
 
 use common::{
     api::{
-        call::{Call, MetadataOnly, Resource},
+        call::{Call, MetadataOnly},
         classify::Meaning,
         client::{Api, CallError, PersistError, warn_of},
+        resource::Resource,
         retry::{Deadline, Patience, TimeIsUp},
     },
     labels::CREATOR,

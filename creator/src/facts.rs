@@ -4,8 +4,9 @@
 use std::net::IpAddr;
 
 use common::api::{
-    call::{Call, Resource},
+    call::Call,
     client::{Api, PersistError},
+    resource::Resource,
     retry::{Deadline, Patience, TimeIsUp},
 };
 use serde::Deserialize;

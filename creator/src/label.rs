@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use common::{
     api::{
-        call::{Call, MetadataOnly, Resource},
+        call::{Call, MetadataOnly},
         classify::Meaning,
         client::{Api, CallError, PersistError},
+        resource::Resource,
         retry::{Deadline, Patience, TimeIsUp},
     },
     labels::CREATOR,

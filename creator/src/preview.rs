@@ -2,9 +2,10 @@
 
 use common::{
     api::{
-        call::{Call, Resource},
+        call::Call,
         classify::Meaning,
         client::{Api, PersistError},
+        resource::Resource,
         retry::Deadline,
     },
     labels::CREATOR,

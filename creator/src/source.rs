@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use common::api::{
-    call::{Call, Resource},
+    call::Call,
     client::{Api, PersistError},
+    resource::Resource,
     retry::Deadline,
 };
 use k8s_openapi::api::core::v1::ConfigMap;

@@ -3,18 +3,20 @@
 use std::time::Duration;
 
 use common::api::{
-    call::{Call, Resource},
+    call::Call,
     classify::Meaning,
     client::{Api, CallError},
+    resource::Resource,
     retry::Deadline,
     watch::Seen,
 };
+use common::key::Key;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::{
     index::Report,
     names::MANAGER,
-    object::{Key, Metadata},
+    object::Metadata,
     plan::Change,
     refusal::What,
     resource::Group,

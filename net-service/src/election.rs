@@ -8,10 +8,11 @@ use std::{
 };
 
 use common::api::{
-    call::{Call, Resource},
+    call::Call,
     classify::Meaning,
     client::{Api, CallError, chain},
     outage::Outage,
+    resource::Resource,
     retry::Deadline,
 };
 use k8s_openapi::jiff::Timestamp;

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use common::api::watch::Seen;
+use common::{api::watch::Seen, key::Key};
 use k8s_openapi::jiff::Timestamp;
 
 use crate::{
     net_service::{self, Edition, NetService},
-    object::Key,
     plan::Situation,
     pod::{self, Pod},
     refusal::What,
@@ -119,135 +118,65 @@ impl Index {
     }
 
     fn note_net_service(&mut self, group: Group, seen: Seen<net_service::Object>) -> (BTreeSet<Name>, Cause) {
+        let seen = seen.map(|object| (object.key(), object.kept(group)));
         let store = self.of_group(group);
         let mut cause = Cause::Input;
-        let keys = match seen {
-            Seen::Listing => {
-                store.begin_list();
-                Vec::new()
+        let mut keys = Vec::new();
+        for (key, before) in store.note(seen) {
+            match (before, store.get(&key)) {
+                (Some(before), Some(now)) if now.says_the_same(&before) => continue,
+                (Some(before), Some(now)) if now.asks_the_same(&before) => cause = Cause::Output,
+                _ => {}
             }
-            Seen::Listed => store.end_list().into_iter().map(|(key, _)| key).collect(),
-            Seen::There(object) => {
-                let net_service = object.kept(group);
-                let key = net_service.key.clone();
-                let before = store.put(key.clone(), net_service);
-                match (before, store.get(&key)) {
-                    (Err(_older), _) => Vec::new(),
-                    (Ok(Some(before)), Some(now)) if now.says_the_same(&before) => Vec::new(),
-                    (Ok(Some(before)), Some(now)) => {
-                        if now.asks_the_same(&before) {
-                            cause = Cause::Output;
-                        }
-                        vec![key]
-                    }
-                    (Ok(_), _) => vec![key],
-                }
-            }
-            Seen::Gone(object) => {
-                let key = object.key();
-                store.remove(&key, &object.kept(group)).map(|_| key).into_iter().collect()
-            }
-        };
+            keys.push(key);
+        }
         // The one of the other group may have waited for the name, and what is gone is to be forgotten.
         let concerned = keys.into_iter().flat_map(|key| self.called(&key).chain([(key, group)]));
         (concerned.collect(), cause)
     }
 
     fn note_pod(&mut self, seen: Seen<pod::Object>) -> BTreeSet<Name> {
-        match seen {
-            Seen::Listing => {
-                self.pods.begin_list();
-                BTreeSet::new()
-            }
-            Seen::Listed => {
-                let gone = self.pods.end_list();
-                gone.iter().flat_map(|(key, pod)| self.selecting(key, [pod])).collect()
-            }
-            Seen::There(object) => {
-                let key = object.key();
-                let pod = object.kept(key.name.clone());
-                let before = self.pods.put(key.clone(), pod).ok().flatten();
-                let now = self.pods.get(&key);
-                if before.as_ref() == now {
-                    return BTreeSet::new();
-                }
-                self.selecting(&key, before.iter().chain(now))
-            }
-            Seen::Gone(object) => {
-                let key = object.key();
-                let last = object.kept(key.name.clone());
-                let before = self.pods.remove(&key, &last);
-                before.iter().flat_map(|before| self.selecting(&key, [before])).collect()
-            }
-        }
+        let seen = seen.map(|object| {
+            let key = object.key();
+            (key.clone(), object.kept(key.name))
+        });
+        let changed = self.pods.note(seen);
+        changed.iter().flat_map(|(key, before)| self.selecting(key, before.iter().chain(self.pods.get(key)))).collect()
     }
 
     fn note_service(&mut self, seen: Seen<Service>) -> BTreeSet<Name> {
-        let keys = match seen {
-            Seen::Listing => {
-                self.services.begin_list();
-                Vec::new()
-            }
-            Seen::Listed => self.services.end_list().into_iter().map(|(key, _)| key).collect(),
-            Seen::There(service) => {
-                let key = service.metadata.key();
-                let before = self.services.put(key.clone(), service.kept());
-                if before.is_ok_and(|before| before.as_ref() != self.services.get(&key)) {
-                    vec![key]
-                } else {
-                    Vec::new()
-                }
-            }
-            Seen::Gone(service) => {
-                let key = service.metadata.key();
-                self.services.remove(&key, &service).map(|_| key).into_iter().collect()
-            }
-        };
-        keys.iter().flat_map(|key| self.called(key)).collect()
+        let changed = self.services.note(seen.map(|service| (service.metadata.key(), service.kept())));
+        changed.iter().flat_map(|(key, _)| self.called(key)).collect()
     }
 
     fn note_slice(&mut self, seen: Seen<Slice>) -> BTreeSet<Name> {
-        let changed = match seen {
-            Seen::Listing => {
-                self.slices.begin_list();
-                self.taken.clear();
-                Vec::new()
-            }
-            Seen::Listed => self.slices.end_list().into_iter().map(|(_, slice)| slice).collect(),
-            Seen::There(slice) => {
-                let key = slice.metadata.key();
-                let Some(slice) = self.kept(slice) else {
-                    // It may have been ours.
-                    let before = self.slices.get(&key).cloned();
-                    return before
-                        .and_then(|before| self.slices.remove(&key, &before))
-                        .iter()
-                        .flat_map(|slice| self.concerned(slice))
-                        .collect();
-                };
-                match self.slices.put(key.clone(), slice) {
-                    Ok(before) if before.as_ref() != self.slices.get(&key) => {
-                        before.into_iter().chain(self.slices.get(&key).cloned()).collect()
-                    }
-                    Ok(_) | Err(_) => Vec::new(),
-                }
-            }
-            Seen::Gone(slice) => self.slices.remove(&slice.metadata.key(), &slice).into_iter().collect(),
+        if matches!(seen, Seen::Listing) {
+            self.taken.clear();
+        }
+        let seen = match seen {
+            // One that is not kept may have been ours before.
+            Seen::There(slice) => self.kept(slice),
+            seen => seen,
         };
-        changed.iter().flat_map(|slice| self.concerned(slice)).collect()
+        let changed = self.slices.note(seen.map(|slice| (slice.metadata.key(), slice)));
+        let states = |(key, before): &(Key, Option<Slice>)| {
+            let states = before.iter().chain(self.slices.get(key));
+            states.flat_map(|slice| self.concerned(slice)).collect::<Vec<_>>()
+        };
+        changed.iter().flat_map(states).collect()
     }
 
-    /// What is kept of a slice, if anything is. Until everything is listed nobody knows which Services are NetServices'.
-    fn kept(&self, slice: Slice) -> Option<Slice> {
-        match slice.whose() {
-            Whose::NetService(_) => Some(slice),
+    /// What is kept of a slice that is there; one of which nothing is might as well be gone. Until everything is listed nobody
+    /// knows which Services are NetServices'.
+    fn kept(&self, slice: Slice) -> Seen<Slice> {
+        let is_kept = match slice.whose() {
+            Whose::NetService(_) => return Seen::There(slice),
             Whose::Service(name) | Whose::Endpoints(name) => {
-                let key = Key::new(&slice.metadata.namespace, name);
-                let is_kept = !self.is_complete() || self.called(&key).next().is_some();
-                is_kept.then(|| slice.outlined())
+                !self.is_complete() || self.called(&Key::new(&slice.metadata.namespace, name)).next().is_some()
             }
-            Whose::Foreign => None,
-        }
+            Whose::Foreign => false,
+        };
+        if is_kept { Seen::There(slice.outlined()) } else { Seen::Gone(slice) }
     }
 
     /// Forgets the slices of Services that are no NetService's.

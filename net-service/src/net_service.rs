@@ -1,11 +1,12 @@
 //! A NetService as it is remembered; what becomes of it is decided elsewhere.
 
+use common::key::Key;
 use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    object::{Key, Metadata, OwnerReference},
+    object::{Metadata, OwnerReference},
     problem::problem,
     resource::{Group, KIND, Spec, Status},
 };

@@ -1,32 +1,10 @@
 //! Objects as far as the controller reads them; what it does not name is passed over.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::collections::BTreeMap;
 
+use common::key::Key;
 use k8s_openapi::jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
-
-/// A namespaced name.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key {
-    /// `metadata.namespace`
-    pub namespace: Arc<str>,
-    /// `metadata.name`
-    pub name: Arc<str>,
-}
-
-impl Key {
-    /// Of these texts.
-    #[must_use]
-    pub fn new(namespace: &str, name: &str) -> Self {
-        Self { namespace: namespace.into(), name: name.into() }
-    }
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
-}
 
 /// The metadata of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]

@@ -7,12 +7,13 @@ use std::{
     sync::Arc,
 };
 
+use common::key::Key;
 use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::{
     network::{self, NetworkStatus},
-    object::{Key, nothing_for_null},
+    object::nothing_for_null,
     resource::Protocol,
 };
 

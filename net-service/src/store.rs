@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::object::Key;
+use common::{api::watch::Seen, key::Key};
 
 /// What is held must say how recent it is.
 pub trait Recent {
@@ -68,6 +68,26 @@ impl<T: Recent> Store<T> {
         let namespace = from.namespace.clone();
         let range = self.objects.range(from..).take_while(move |(key, _)| key.namespace == namespace);
         range.map(|(key, held)| (key, &held.object))
+    }
+
+    /// Takes in what a watch has seen. What has changed by that, and how it was before, if it was there.
+    pub fn note(&mut self, seen: Seen<(Key, T)>) -> Vec<(Key, Option<T>)>
+    where
+        T: PartialEq,
+    {
+        match seen {
+            Seen::Listing => {
+                self.begin_list();
+                Vec::new()
+            }
+            Seen::Listed => self.end_list().into_iter().map(|(key, before)| (key, Some(before))).collect(),
+            Seen::There((key, object)) => match self.put(key.clone(), object) {
+                Ok(before) if before.as_ref() != self.get(&key) => vec![(key, before)],
+                Ok(_same) => Vec::new(),
+                Err(_older) => Vec::new(),
+            },
+            Seen::Gone((key, last)) => self.remove(&key, &last).map(|before| (key, Some(before))).into_iter().collect(),
+        }
     }
 
     /// A list begins.

@@ -7,9 +7,10 @@ use std::{
 };
 
 use common::api::{
-    call::{Call, MetadataOnly, Resource},
+    call::{Call, MetadataOnly},
     classify::Meaning,
     client::{Api, chain},
+    resource::Resource,
     retry::Deadline,
 };
 use k8s_openapi::jiff::Timestamp;

@@ -3,8 +3,9 @@
 use std::fmt;
 
 use common::api::{
-    call::{Extent, Resource, Selection},
+    call::{Extent, Selection},
     client::Api,
+    resource::Resource,
     watch::{Absence, Audience, Cause, Seen, Watch, Watchable},
 };
 use tokio::sync::mpsc;

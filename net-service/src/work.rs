@@ -176,19 +176,13 @@ impl Work {
     /// A Service is gone, and what it had is free: those that were refused may ask again soon.
     pub fn freed(&mut self, now: Instant) {
         let soon = now + REFUSED_PAUSE;
-        let mut again = Vec::new();
-        for (name, item) in &mut self.items {
-            if item.refusals.hasten(soon) {
-                again.push(name.clone());
-            }
-        }
-        again.into_iter().filter(|name| !self.is_running(name)).collect::<Vec<_>>().into_iter().for_each(|name| {
-            self.schedule(name, soon);
+        let hastened = self.items.iter_mut().filter_map(|(name, item)| {
+            let is_hastened = item.refusals.hasten(soon);
+            (is_hastened && !item.is_running).then(|| name.clone())
         });
-    }
-
-    fn is_running(&self, name: &Name) -> bool {
-        self.items.get(name).is_some_and(|item| item.is_running)
+        for name in hastened.collect::<Vec<_>>() {
+            self.schedule(name, soon);
+        }
     }
 
     /// It is gone.

@@ -1,5 +1,7 @@
+use common::key::Key;
+
 use super::*;
-use crate::{object::Key, resource::Group};
+use crate::resource::Group;
 
 fn name(name: &str) -> Name {
     (Key::new("ns", name), Group::Own)

@@ -10,9 +10,10 @@ use std::{
 };
 
 use common::api::{
-    call::{Call, Resource},
+    call::Call,
     classify::Meaning,
     client::{Api, CallError},
+    resource::Resource,
     retry::Deadline,
 };
 use k8s_openapi::{

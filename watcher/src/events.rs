@@ -4,9 +4,10 @@ use std::{env, time::Duration};
 
 use common::{
     api::{
-        call::{Call, MetadataOnly, Resource},
+        call::{Call, MetadataOnly},
         classify::Meaning,
         client::{Api, chain},
+        resource::Resource,
         retry::Deadline,
     },
     labels::WATCHER,

@@ -202,12 +202,12 @@ impl Examination {
 mod tests {
     use std::time::Duration;
 
+    use common::key::Key;
     use common::labels::{CREATOR, CREATOR_LABEL, POD_NAME_ANNOTATION, POD_NAME_LABEL, POD_UID_ANNOTATION};
     use serde_json::{Value, json};
 
     use super::*;
     use crate::{
-        object::Key,
         orphan::{Fate, Life},
         suspects::{Known, Suspect},
     };

@@ -8,11 +8,11 @@ use std::{
 };
 
 use common::api::{classify::Meaning, client::CallError};
+use common::key::Key;
 use tokio::task::JoinSet;
 
 use crate::{
     cleanup::{Cleanup, Outcome},
-    object::Key,
     pace::Pace,
     suspects::{Case, Memory, Next, Suspect, Suspects},
 };

@@ -9,8 +9,10 @@ use std::{
     sync::Arc,
 };
 
+use common::key::Key;
+
 use crate::{
-    object::{Key, Lead, PodSeen, ServiceSeen},
+    object::{Lead, PodSeen, ServiceSeen},
     suspects::{Known, Suspect},
     uid::Uid,
     watched::Watched,

@@ -3,7 +3,7 @@
 use std::{sync::Arc, sync::atomic::AtomicU64, time::Duration, time::SystemTime};
 
 use common::api::{
-    call::{Resource, Verb},
+    resource::{Resource, Verb},
     watch::Cause,
 };
 use prometheus_client::{

@@ -2,9 +2,8 @@
 //! are passed over.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::Arc;
 
+use common::key::Key;
 use common::labels::POD_NAME_LABEL;
 use common::ownership::{Claim, Doubt, claim};
 use k8s_openapi::api::core::v1::Service;
@@ -12,29 +11,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use serde::Deserialize;
 
 use crate::uid::Uid;
-
-/// A namespaced name.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key {
-    /// `metadata.namespace`
-    pub namespace: Arc<str>,
-    /// `metadata.name`
-    pub name: Arc<str>,
-}
-
-impl Key {
-    /// Another name in the same namespace.
-    #[must_use]
-    pub fn sibling(&self, name: &Arc<str>) -> Self {
-        Self { namespace: Arc::clone(&self.namespace), name: Arc::clone(name) }
-    }
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
-}
 
 /// An object of which only the metadata was asked for.
 #[derive(Debug, Default, Deserialize)]

@@ -11,6 +11,7 @@ use common::{
         client::{CallError, chain},
         outage::Outage,
     },
+    key::Key,
     logging::millis,
     ownership::Doubt,
 };
@@ -20,7 +21,6 @@ use crate::{
     events::{Deleted, Events},
     examine::{Finding, Sentence},
     metrics::{Metrics, ScanResult},
-    object::Key,
     orphan::Kept,
     scan::Scanned,
     suspects::{Case, Next},

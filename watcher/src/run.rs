@@ -4,9 +4,10 @@ use std::{io::Write as _, process::exit, sync::Arc, time::Duration};
 
 use common::{
     api::{
-        call::{Extent, Resource, Selection},
+        call::{Extent, Selection},
         client::{Api, chain},
         connect::{Connection, connect},
+        resource::Resource,
         watch::{Absence, Watch},
     },
     exit::Exit,

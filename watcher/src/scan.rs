@@ -8,17 +8,19 @@ use std::{
 
 use common::{
     api::{
-        call::{Extent, Resource, Selection},
+        call::{Extent, Selection},
         classify::Meaning,
         client::{Api, CallError},
         pages::Pages,
+        resource::Resource,
     },
+    key::Key,
     labels::POD_NAME_LABEL,
     ownership::Doubt,
 };
 
 use crate::{
-    object::{Key, Lead, Metadata, Object, PodSeen, ServiceSeen},
+    object::{Lead, Metadata, Object, PodSeen, ServiceSeen},
     selector::LabelSelector,
     suspects::{Known, Suspect},
     uid::Uid,

@@ -1,6 +1,6 @@
 //! What clients get over a real connection, and what they cannot do.
 
-use common::api::call::{Resource, Verb};
+use common::api::resource::{Resource, Verb};
 use openmetrics_parser::{
     MetricFamily, MetricsExposition, OpenMetricsType, OpenMetricsValue, openmetrics::parse_openmetrics,
 };

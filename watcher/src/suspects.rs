@@ -6,7 +6,9 @@ use std::{
     time::Instant,
 };
 
-use crate::{object::Key, uid::Uid};
+use common::key::Key;
+
+use crate::uid::Uid;
 
 /// A Service that may be an orphan.
 #[derive(Clone, Debug, PartialEq, Eq)]

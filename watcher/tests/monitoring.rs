@@ -14,7 +14,7 @@ use std::fs;
 use std::time::Duration;
 
 use common::api::{
-    call::{Resource, Verb},
+    resource::{Resource, Verb},
     watch::Cause,
 };
 use net_service::{

@@ -229,7 +229,7 @@ pub fn missing_rule(call: &Call, refusal: &Refusal) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::call::Resource;
+    use crate::api::resource::Resource;
 
     fn status(code: u16, reason: &str, message: &str, causes: &[(&str, &str)]) -> Refusal {
         let causes: Vec<_> = causes

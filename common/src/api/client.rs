@@ -253,7 +253,7 @@ mod tests {
     use kube::client::Body;
 
     use super::{
-        super::call::{MetadataOnly, Resource},
+        super::{call::MetadataOnly, resource::Resource},
         *,
     };
 

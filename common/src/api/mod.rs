@@ -11,6 +11,7 @@ pub mod connect;
 pub mod lines;
 pub mod outage;
 pub mod pages;
+pub mod resource;
 pub mod retry;
 pub mod token;
 pub mod watch;

@@ -41,10 +41,7 @@ impl Outage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::{
-        call::{Call, Resource},
-        classify::Refusal,
-    };
+    use crate::api::{call::Call, classify::Refusal, resource::Resource};
 
     #[test]
     fn only_news_is_told() {

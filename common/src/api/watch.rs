@@ -62,6 +62,18 @@ pub enum Seen<T> {
     Listed,
 }
 
+impl<T> Seen<T> {
+    /// The same of what is made of the object.
+    pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Seen<U> {
+        match self {
+            Self::Listing => Seen::Listing,
+            Self::There(object) => Seen::There(make(object)),
+            Self::Gone(object) => Seen::Gone(make(object)),
+            Self::Listed => Seen::Listed,
+        }
+    }
+}
+
 /// Why a watch had to be started again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {

@@ -1,8 +1,8 @@
 //! The creator in one pod, request by request: what of it matters to the watcher.
 
+use common::key::Key;
 use common::ownership::{PodRef, Relation, relation};
 use k8s_openapi::api::core::v1::Service;
-use watcher::object::Key;
 
 use crate::{
     objects,

@@ -6,8 +6,8 @@ use std::{
     time::Duration,
 };
 
+use common::key::Key;
 use k8s_openapi::api::core::v1::{Pod, Service};
-use watcher::object::Key;
 
 use crate::{
     oracle::{Whose, whose},

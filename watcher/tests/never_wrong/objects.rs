@@ -1,5 +1,6 @@
 //! The objects as creators, the original tool and hands make and change them.
 
+use common::key::Key;
 use common::labels::{
     CREATOR, CREATOR_LABEL, POD_NAME_ANNOTATION, POD_NAME_LABEL, POD_UID_ANNOTATION, PRODUCT, PRODUCT_LABEL,
 };
@@ -8,7 +9,6 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time},
     jiff::Timestamp,
 };
-use watcher::object::Key;
 
 use crate::{
     op::{Edit, Owner, PodLabel, PodName, Product, Shape},

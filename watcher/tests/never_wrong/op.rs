@@ -2,12 +2,13 @@
 
 use std::{fmt, time::Duration};
 
+use common::key::Key;
 use proptest::{
     collection::vec,
     prelude::{Just, Strategy, any},
     prop_oneof,
 };
-use watcher::{object::Key, watched::Watched};
+use watcher::watched::Watched;
 
 /// The pods' names and those of the Services that their templates give them. The second pod's template has a mistake: it
 /// names the Service after the first pod. The third has the first one's name in another namespace, and the last a name that

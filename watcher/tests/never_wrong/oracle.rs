@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use common::key::Key;
 use common::labels::{CREATOR, CREATOR_LABEL, POD_NAME_ANNOTATION, POD_NAME_LABEL, POD_UID_ANNOTATION};
 use k8s_openapi::{
     api::core::v1::{Pod, Service},
@@ -10,7 +11,6 @@ use k8s_openapi::{
 };
 use watcher::{
     index::Tally,
-    object::Key,
     orphan::{Reason, Rules},
 };
 

@@ -2,15 +2,13 @@
 
 use std::{cell::Cell, collections::BTreeMap, rc::Rc};
 
+use common::key::Key;
 use k8s_openapi::{
     api::core::v1::{Pod, Service},
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time},
     jiff::Timestamp,
 };
-use watcher::{
-    examine::Deletion,
-    object::{self, Key},
-};
+use watcher::{examine::Deletion, object};
 
 /// Both kinds of objects.
 pub(crate) struct Server {

@@ -5,11 +5,12 @@ use std::{
     time::Duration,
 };
 
+use common::key::Key;
 use k8s_openapi::{
     api::core::v1::{Pod, Service},
     jiff::Timestamp,
 };
-use watcher::{object::Key, orphan::Rules};
+use watcher::orphan::Rules;
 
 use crate::{
     creator::{Creator, Granted, Progress},

@@ -6,10 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use common::key::Key;
 use k8s_openapi::jiff::Timestamp;
 use watcher::{
     examine::{Deletion, Sentence},
-    object::Key,
     orphan::Rules,
 };
 
